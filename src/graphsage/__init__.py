@@ -1,0 +1,58 @@
+"""GraphSAGE: embeddings and predictions for nodes and graphs that did not exist at training time.
+
+The public names below are loaded when first used, so that `graphsage --help` does not wait for torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graphsage.datasets.dataset import Dataset as Dataset
+    from graphsage.datasets.open import open_data as open_data
+    from graphsage.errors import BundleError as BundleError
+    from graphsage.errors import ConfigError as ConfigError
+    from graphsage.errors import DataError as DataError
+    from graphsage.errors import GraphError as GraphError
+    from graphsage.errors import GraphSageError as GraphSageError
+    from graphsage.errors import OutputError as OutputError
+    from graphsage.graph.graph import Graph as Graph
+    from graphsage.graph.split import Split as Split
+    from graphsage.inference.model import Model as Model
+    from graphsage.inference.model import load as load
+    from graphsage.model.aggregators import Aggregator as Aggregator
+    from graphsage.model.aggregators import register_aggregator as register_aggregator
+    from graphsage.training.config import Config as Config
+    from graphsage.training.train import train as train
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Aggregator": "graphsage.model.aggregators",
+    "BundleError": "graphsage.errors",
+    "Config": "graphsage.training.config",
+    "ConfigError": "graphsage.errors",
+    "DataError": "graphsage.errors",
+    "Dataset": "graphsage.datasets.dataset",
+    "Graph": "graphsage.graph.graph",
+    "GraphError": "graphsage.errors",
+    "GraphSageError": "graphsage.errors",
+    "Model": "graphsage.inference.model",
+    "OutputError": "graphsage.errors",
+    "Split": "graphsage.graph.split",
+    "load": "graphsage.inference.model",
+    "open_data": "graphsage.datasets.open",
+    "register_aggregator": "graphsage.model.aggregators",
+    "train": "graphsage.training.train",
+}
+
+__all__ = sorted(_HOME)
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module 'graphsage' has no attribute {name!r}")
+        return getattr(import_module(_HOME[name]), name)
+
+    def __dir__() -> list[str]:
+        return [*__all__, "__version__"]

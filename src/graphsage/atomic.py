@@ -1,0 +1,70 @@
+"""A file or folder appears whole or not at all: written under a temporary name beside its place, then renamed."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from graphsage.errors import OutputError
+
+
+@contextmanager
+def atomic_file(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path in the same folder; it replaces `path` when the block ends without an error."""
+    path = Path(path)
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=f".part{path.suffix}", dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            _sync(temporary)
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """Yield an empty temporary folder; it takes the place of `path` when the block ends without an error."""
+    path = Path(path)
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+        try:
+            yield temporary
+            for file in temporary.rglob("*"):
+                if file.is_file():
+                    _sync(file)
+            temporary.chmod(0o755)
+            if path.exists():
+                old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
+                path.rename(old / "was")
+                temporary.rename(path)
+                shutil.rmtree(old)
+            else:
+                temporary.rename(path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OutputError(
+            f"cannot write {path}: {reason}; nothing was left behind, choose a folder with space that you may write to"
+        ) from error

@@ -1,0 +1,33 @@
+"""Every error a user can cause, in one tree.
+
+GraphSageError
+├── ConfigError     a setting is wrong              (also a ValueError)
+├── DataError       a file, table or array is wrong (also a ValueError)
+│   └── GraphError  edges, features or labels do not make a graph
+├── BundleError     a model folder cannot be used   (also a ValueError)
+└── OutputError     a result cannot be written      (also an OSError)
+"""
+
+
+class GraphSageError(Exception):
+    """Base of all errors raised on purpose; the command line turns it into one sentence and exit code 2."""
+
+
+class ConfigError(GraphSageError, ValueError):
+    pass
+
+
+class DataError(GraphSageError, ValueError):
+    pass
+
+
+class GraphError(DataError):
+    pass
+
+
+class BundleError(GraphSageError, ValueError):
+    pass
+
+
+class OutputError(GraphSageError, OSError):
+    pass

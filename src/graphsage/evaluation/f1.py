@@ -1,0 +1,40 @@
+"""Micro and macro F1, for one class a node and for many labels."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsage.errors import DataError
+
+
+@dataclass(frozen=True)
+class F1:
+    micro: float
+    macro: float
+    nodes: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"nodes": self.nodes, "micro_f1": self.micro, "macro_f1": self.macro}
+
+
+def f1_scores(truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> F1:
+    """(N,) classes or (N, C) of 0 and 1. Micro counts all (node, label) pairs together; macro averages the labels that
+    occur in the truth or in the predictions. A node of unknown class (-1) does not count."""
+    truth, predicted = np.asarray(truth), np.asarray(predicted)
+    if truth.shape != predicted.shape:
+        raise DataError(f"truth and predictions must have one shape; got {truth.shape} and {predicted.shape}")
+    if truth.ndim == 1:
+        known = truth >= 0
+        truth, predicted = truth[known], predicted[known]
+        classes = np.union1d(truth, predicted)
+        truth, predicted = truth[:, None] == classes, predicted[:, None] == classes
+    if not len(truth):
+        raise DataError("there is no labeled node to evaluate on; choose another split or give labels")
+    hits = ((truth == 1) & (predicted == 1)).sum(axis=0)
+    misses = (truth != predicted).sum(axis=0)
+    occurs = (hits + misses) > 0
+    each = 2 * hits[occurs] / (2 * hits[occurs] + misses[occurs])
+    total = 2 * hits.sum() + misses.sum()
+    return F1(float(2 * hits.sum() / total) if total else 0.0, float(each.mean()) if len(each) else 0.0, len(truth))

@@ -1,0 +1,253 @@
+"""From edge arrays to a Graph, with checks that name the offending row."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphsage.errors import GraphError
+from graphsage.graph.graph import Graph
+from graphsage.graph.ids import NodeIds
+
+_CHECK_ROWS = 1 << 16  # rows of features checked at once: bounds memory on mapped tables
+_MAX_NODES = 3_000_000_000  # so that row * n + column fits in 63 bits
+
+
+def from_edges(
+    edges: Any,
+    num_nodes: int | None = None,
+    *,
+    features: Any = None,
+    labels: Any = None,
+    class_names: Sequence[str] | None = None,
+    ids: Iterable[str] | Iterable[int] | NodeIds | None = None,
+    time: Any = None,
+    graph_number: Any = None,
+    edge_time: Any = None,
+    directed: bool = False,
+    self_loops: bool = True,
+) -> Graph:
+    """Edges (E, 2) of row numbers -> Graph.
+
+    Undirected by default: each edge is stored both ways. A repeated edge is merged (the earliest `edge_time` stays).
+    `self_loops=False` drops them. Without `num_nodes` the number of rows of features, labels or ids decides, and
+    failing those the largest row in an edge. With `directed=True` a node's neighbors are the targets of its edges.
+    """
+    pairs = _edge_array(edges)
+    names = None if ids is None else NodeIds.of(ids)
+    n = _count_nodes(num_nodes, pairs, features=features, labels=labels, ids=names, time=time, graph_number=graph_number)
+    if n < 1:
+        raise GraphError(f"a graph needs at least one node; got {n}; pass num_nodes for a graph without edges")
+    if n > _MAX_NODES:
+        raise GraphError(f"a graph has at most {_MAX_NODES} nodes; got {n}")
+    _check_edges(pairs, n)
+    if names is not None and len(names) != n:
+        raise GraphError(f"ids must hold one id for each of the {n} nodes; got {len(names)}")
+    when = None if edge_time is None else _vector(edge_time, len(pairs), "edge_time", "edges")
+    indptr, indices, when = _csr(pairs, n, when, directed, self_loops)
+    label_tensor = None if labels is None else _labels(labels, n)
+    graph = Graph(
+        indptr,
+        indices,
+        features=None if features is None else _features(features, n),
+        labels=label_tensor,
+        class_names=None if class_names is None else tuple(str(c) for c in class_names),
+        ids=names,
+        time=None if time is None else _vector(time, n, "time", "nodes"),
+        graph_number=None if graph_number is None else _vector(graph_number, n, "graph_number", "nodes"),
+        edge_time=when,
+        directed=directed,
+    )
+    _check_class_names(graph)
+    return graph
+
+
+def with_nodes(
+    graph: Graph, *, features: Any = None, edges: Any, ids: Iterable[str] | Iterable[int] | None = None
+) -> Graph:
+    """`graph` with new nodes after its own, joined by `edges` (rows of the grown graph). New labels are unknown."""
+    pairs = _edge_array(edges)
+    new_ids = None if ids is None else list(ids)
+    if features is not None:
+        added = len(features)
+    elif new_ids is not None:
+        added = len(new_ids)
+    else:
+        added = max(0, _count_nodes(None, pairs) - graph.num_nodes)
+    n = graph.num_nodes + added
+    if graph.features is not None and features is None and added:
+        raise GraphError(f"the graph has {graph.num_features} features a node; pass features for the {added} new nodes")
+    _check_edges(pairs, n)
+    old = torch.stack([_sources(graph), graph.indices.long()], dim=1)
+    if not graph.directed:
+        old = old[old[:, 0] <= old[:, 1]]
+    all_ids: NodeIds | None = None
+    if graph.ids is not None:
+        if new_ids is None and added:
+            raise GraphError(f"the graph has outside ids; pass ids for the {added} new nodes")
+        all_ids = graph.ids.followed_by(new_ids or [])  # type: ignore[arg-type]
+    table = None
+    if graph.features is not None:
+        new = _features(features, added) if added else graph.features[:0]
+        if new.shape[1] != graph.num_features:
+            raise GraphError(f"new nodes must have {graph.num_features} features like the graph; got {new.shape[1]}")
+        table = torch.cat([graph.features, new.to(graph.features)])
+    labels = None
+    if graph.labels is not None:
+        unknown = graph.labels.new_full((added, *graph.labels.shape[1:]), 0 if graph.multilabel else -1)
+        labels = torch.cat([graph.labels, unknown])
+    grown = torch.cat([old, torch.from_numpy(pairs.astype(np.int64))])
+    made = from_edges(grown, n, features=table, class_names=graph.class_names, ids=all_ids, directed=graph.directed)
+    return made.replace(labels=labels)
+
+
+def rows_of(graph: Graph, ids: Sequence[str | int]) -> Tensor:
+    """Rows of outside ids; without outside ids the ids are row numbers."""
+    if graph.ids is not None:
+        return torch.from_numpy(graph.ids.rows(ids))
+    rows = []
+    for value in ids:
+        try:
+            row = int(value)
+        except ValueError:
+            row = -1
+        if not 0 <= row < graph.num_nodes:
+            raise GraphError(f"unknown node {value!r}; rows of this graph are 0 to {graph.num_nodes - 1}")
+        rows.append(row)
+    return torch.tensor(rows, dtype=torch.int64)
+
+
+def _sources(graph: Graph) -> Tensor:
+    return torch.repeat_interleave(torch.arange(graph.num_nodes), graph.degrees)
+
+
+def _edge_array(edges: Any) -> np.ndarray[Any, Any]:
+    array = edges.numpy() if isinstance(edges, Tensor) else np.asarray(edges)
+    if array.size == 0:
+        return np.zeros((0, 2), np.int64)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise GraphError(f"edges must be an (E, 2) array of row numbers; got shape {array.shape}")
+    if array.dtype.kind not in "iu":
+        raise GraphError(f"edges must hold integers; got {array.dtype}; map outside ids with NodeIds.rows() first")
+    return array
+
+
+def _count_nodes(num_nodes: int | None, pairs: np.ndarray[Any, Any], **columns: Any) -> int:
+    if num_nodes is not None:
+        return num_nodes
+    for column in columns.values():
+        if column is not None:
+            return len(column)
+    _check_edges(pairs, _MAX_NODES)
+    return int(pairs.max()) + 1 if len(pairs) else 0
+
+
+def _check_edges(pairs: np.ndarray[Any, Any], n: int) -> None:
+    bad = (pairs < 0) | (pairs >= n)
+    if bad.any():
+        row = int(np.flatnonzero(bad.any(axis=1))[0])
+        node = int(pairs[row][bad[row]][0])
+        raise GraphError(
+            f"edge {row} points at node {node}, but the graph {'can have' if n == _MAX_NODES else 'has'} {n} nodes "
+            f"(0 to {n - 1}); "
+            "map outside ids with NodeIds.rows() first"
+        )
+
+
+def _csr(
+    pairs: np.ndarray[Any, Any], n: int, when: Tensor | None, directed: bool, self_loops: bool
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    edges = torch.from_numpy(np.ascontiguousarray(pairs, dtype=np.int64))
+    source, target = edges[:, 0], edges[:, 1]
+    if not self_loops:
+        keep = source != target
+        source, target = source[keep], target[keep]
+        when = None if when is None else when[keep]
+    if not directed:
+        forward = source != target
+        source, target = torch.cat([source, target[forward]]), torch.cat([target, source[forward]])
+        when = None if when is None else torch.cat([when, when[forward]])
+    code = source * n + target
+    if when is None:
+        code = torch.unique(code)
+        times = None
+    else:
+        order = torch.argsort(when, stable=True)
+        order = order[torch.argsort(code[order], stable=True)]  # by edge, the earliest first
+        code, sorted_when = code[order], when[order]
+        first = torch.ones_like(code, dtype=torch.bool)
+        first[1:] = code[1:] != code[:-1]
+        code, times = code[first], sorted_when[first]
+    rows = torch.div(code, n, rounding_mode="floor")
+    counts = torch.bincount(rows, minlength=n)
+    indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    indices = code - rows * n
+    return indptr, indices.int() if n < 2**31 else indices, times
+
+
+def _vector(values: Any, n: int, name: str, of: str) -> Tensor:
+    array = values.cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+    if array.shape != (n,):
+        raise GraphError(f"{name} must hold one number for each of the {n} {of}; got shape {array.shape}")
+    if n and array.dtype.kind not in "iu":
+        raise GraphError(f"{name} must hold integers (days, years, positions in an order); got {array.dtype}")
+    return torch.from_numpy(array.astype(np.int64))
+
+
+def _numbers(values: Any, name: str) -> Tensor:
+    if isinstance(values, Tensor):
+        if values.is_complex():
+            raise GraphError(f"{name} must be numbers; got {values.dtype}")
+        return values
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise GraphError(f"{name} must be numbers; got {array.dtype}")
+    return torch.from_numpy(array)
+
+
+def _features(values: Any, n: int) -> Tensor:
+    tensor = _numbers(values, "features")
+    if tensor.dim() != 2 or tensor.shape[0] != n:
+        raise GraphError(f"features must be ({n}, D), one row for each node; got shape {tuple(tensor.shape)}")
+    if tensor.shape[1] == 0:
+        raise GraphError("features must have at least one column; leave them out for a graph without features")
+    if tensor.dtype not in (torch.float16, torch.bfloat16):
+        tensor = tensor.float()
+    for start in range(0, n, _CHECK_ROWS):
+        finite = torch.isfinite(tensor[start : start + _CHECK_ROWS]).all(dim=1)
+        if not bool(finite.all()):
+            row = start + int(torch.nonzero(~finite)[0, 0])
+            raise GraphError(f"features of node {row} hold NaN or infinity; fill or drop them first")
+    return tensor.contiguous()
+
+
+def _labels(values: Any, n: int) -> Tensor:
+    tensor = _numbers(values, "labels")
+    if tensor.dim() not in (1, 2) or tensor.shape[0] != n:
+        raise GraphError(
+            f"labels must have one row for each of the {n} nodes: (N,) for one class or (N, C) for many labels; "
+            f"got shape {tuple(tensor.shape)}"
+        )
+    if tensor.dim() == 1:
+        if tensor.is_floating_point():
+            raise GraphError(f"classes must be integers, -1 for unknown; got {tensor.dtype}")
+        low = torch.nonzero(tensor < -1)
+        if len(low):
+            row = int(low[0, 0])
+            raise GraphError(f"classes must be -1 (unknown) or more; node {row} has {int(tensor[row])}")
+        return tensor.long()
+    odd = torch.nonzero((tensor != 0) & (tensor != 1))
+    if len(odd):
+        row, column = odd[0].tolist()
+        raise GraphError(f"many labels must be 0 or 1; node {row} has {tensor[row, column].item()} for label {column}")
+    return tensor.to(torch.uint8)
+
+
+def _check_class_names(graph: Graph) -> None:
+    if graph.class_names is None or graph.labels is None:
+        return
+    used = graph.labels.shape[1] if graph.multilabel else int(graph.labels.max()) + 1
+    if used > len(graph.class_names):
+        raise GraphError(f"labels use {used} classes but class_names has {len(graph.class_names)}")

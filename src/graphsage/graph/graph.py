@@ -1,0 +1,142 @@
+"""The graph that everything else reads: a CSR and what is known about its nodes. Immutable."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphsage.graph.ids import NodeIds
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """N nodes and their neighbors. Row v's neighbors are `indices[indptr[v]:indptr[v + 1]]`, ascending.
+
+    indptr      (N + 1,) int64
+    indices     (E,) int32, or int64 beyond 2^31 nodes; an undirected edge is stored in both directions
+    features    (N, D) floating point, or None
+    labels      (N,) int64 classes with -1 for unknown, or (N, C) uint8 for many labels, or None
+    class_names one name for each class or label
+    ids         outside ids; None means that row numbers are the ids
+    time        (N,) int64, when the node appeared
+    graph_number (N,) int64, which of several disjoint graphs the node belongs to
+    edge_time   (E,) int64, when the edge appeared
+
+    The tensors may be read-only maps of files: never change one in place.
+    """
+
+    indptr: Tensor
+    indices: Tensor
+    features: Tensor | None = None
+    labels: Tensor | None = None
+    class_names: tuple[str, ...] | None = None
+    ids: NodeIds | None = None
+    time: Tensor | None = None
+    graph_number: Tensor | None = None
+    edge_time: Tensor | None = None
+    directed: bool = False
+
+    @staticmethod
+    def from_edges(edges: Any, num_nodes: int | None = None, **attributes: Any) -> "Graph":
+        """Build from an (E, 2) array of rows; see `graphsage.graph.build.from_edges` for every option."""
+        from graphsage.graph.build import from_edges
+
+        return from_edges(edges, num_nodes, **attributes)
+
+    @staticmethod
+    def open(folder: str | Path) -> "Graph":
+        """Open a saved graph by mapping its files: instant, whatever its size."""
+        from graphsage.graph.storage import open_graph
+
+        return open_graph(folder)
+
+    def save(self, folder: str | Path) -> None:
+        """Write a folder of `.npy` files + `graph.json`, whole or not at all."""
+        from graphsage.graph.storage import save_graph
+
+        save_graph(self, folder)
+
+    def with_nodes(
+        self, *, features: Any = None, edges: Any, ids: Iterable[str] | Iterable[int] | None = None
+    ) -> "Graph":
+        """This graph and nodes that arrived later, numbered after the old ones. `edges` may join old and new."""
+        from graphsage.graph.build import with_nodes
+
+        return with_nodes(self, features=features, edges=edges, ids=ids)
+
+    @property
+    def num_nodes(self) -> int:
+        return self.indptr.shape[0] - 1
+
+    @property
+    def num_stored_edges(self) -> int:
+        """Directed entries: an undirected edge counts twice, a self loop once."""
+        return self.indices.shape[0]
+
+    @property
+    def num_edges(self) -> int:
+        """Edges as a person counts them: an undirected edge once."""
+        if self.directed:
+            return self.num_stored_edges
+        return (self.num_stored_edges + self.num_self_loops) // 2
+
+    @property
+    def num_self_loops(self) -> int:
+        rows = torch.repeat_interleave(torch.arange(self.num_nodes, device=self.indptr.device), self.degrees)
+        return int((rows == self.indices).sum())
+
+    @property
+    def degrees(self) -> Tensor:
+        return self.indptr[1:] - self.indptr[:-1]
+
+    @property
+    def num_features(self) -> int:
+        return 0 if self.features is None else self.features.shape[1]
+
+    @property
+    def multilabel(self) -> bool:
+        return self.labels is not None and self.labels.dim() == 2
+
+    @property
+    def num_classes(self) -> int:
+        if self.class_names is not None:
+            return len(self.class_names)
+        if self.labels is None:
+            return 0
+        return self.labels.shape[1] if self.multilabel else int(self.labels.max()) + 1
+
+    def neighbors(self, row: int) -> Tensor:
+        return self.indices[int(self.indptr[row]) : int(self.indptr[row + 1])]
+
+    def id_of(self, row: int) -> str | int:
+        return row if self.ids is None else self.ids[row]
+
+    def rows_of(self, ids: Sequence[str | int]) -> Tensor:
+        """Rows of outside ids."""
+        from graphsage.graph.build import rows_of
+
+        return rows_of(self, ids)
+
+    def replace(self, **changes: Any) -> "Graph":
+        """A copy with other attributes; the arrays are shared."""
+        return replace(self, **changes)
+
+    def to(self, device: str | torch.device) -> "Graph":
+        """The same graph with its tensors on `device`."""
+        moved = {
+            name: value.to(device)
+            for name in ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
+            if (value := getattr(self, name)) is not None
+        }
+        return replace(self, **moved)
+
+    def __repr__(self) -> str:
+        parts = [f"{self.num_nodes:,} nodes", f"{self.num_stored_edges:,} stored edges"]
+        if self.features is not None:
+            parts.append(f"{self.num_features} features")
+        if self.labels is not None:
+            parts.append(f"{self.num_classes} {'labels' if self.multilabel else 'classes'}")
+        return f"Graph({', '.join(parts)})"

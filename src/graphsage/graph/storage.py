@@ -1,0 +1,128 @@
+"""A graph on disk: a folder of `.npy` files + `graph.json`, opened by memory-mapping. Nothing in it executes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphsage.atomic import atomic_folder
+from graphsage.errors import DataError, GraphError
+from graphsage.graph.graph import Graph
+from graphsage.graph.ids import NodeIds
+from graphsage.graph.split import Split
+
+FORMAT = 1
+_TENSORS = ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
+
+
+def save_graph(graph: Graph, folder: str | Path, splits: dict[str, Split] | None = None) -> None:
+    """Write `graph` and its named splits as a folder, whole or not at all."""
+    with atomic_folder(folder) as temporary:
+        arrays: dict[str, Any] = {
+            name: tensor.cpu().numpy() for name in _TENSORS if (tensor := getattr(graph, name)) is not None
+        }
+        if graph.ids is not None:
+            arrays |= graph.ids.arrays()
+        cutoffs = {}
+        for name, split in (splits or {}).items():
+            arrays[f"split-{name}"] = split.codes.numpy()
+            cutoffs[name] = split.cutoff
+        for name, array in arrays.items():
+            np.save(temporary / f"{name}.npy", array)
+        about = {
+            "format": FORMAT,
+            "nodes": graph.num_nodes,
+            "stored_edges": graph.num_stored_edges,
+            "directed": graph.directed,
+            "class_names": graph.class_names,
+            "arrays": sorted(arrays),
+            "splits": cutoffs,
+        }
+        (temporary / "graph.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def open_graph(folder: str | Path) -> Graph:
+    """Open a saved graph without reading its arrays; shapes are checked, contents are trusted."""
+    folder = Path(folder)
+    about = _about(folder)
+    arrays = {name: load_array(folder / f"{name}.npy") for name in about["arrays"] if not name.startswith("split-")}
+    tensors: dict[str, Tensor] = {name: _mapped(arrays[name]) for name in _TENSORS if name in arrays}
+    for required in ("indptr", "indices"):
+        if required not in tensors:
+            raise DataError(f"{folder} lacks {required}.npy; it is not a whole graph folder, save the graph again")
+    names = about.get("class_names")
+    graph = Graph(
+        **tensors,
+        class_names=None if names is None else tuple(names),
+        ids=NodeIds.from_arrays(arrays),
+        directed=bool(about["directed"]),
+    )
+    _check_shapes(graph, folder)
+    return graph
+
+
+def open_splits(folder: str | Path) -> dict[str, Split]:
+    """The named splits kept with a saved graph."""
+    folder = Path(folder)
+    return {
+        name: Split(_mapped(load_array(folder / f"split-{name}.npy")), cutoff)
+        for name, cutoff in _about(folder)["splits"].items()
+    }
+
+
+def load_array(path: Path) -> Any:
+    """Map one `.npy` file read-only; a broken one is a clear error."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist") from None
+    except (ValueError, EOFError, OSError) as error:
+        if path.exists() and path.stat().st_size and _is_empty_array(path):
+            return np.load(path, allow_pickle=False)
+        raise DataError(f"{path} is not a whole .npy file ({error}); write it again") from error
+    if array.dtype.byteorder == ">":
+        raise DataError(f"{path} holds big-endian numbers; save it again with .astype(array.dtype.newbyteorder('<'))")
+    return array
+
+
+def _is_empty_array(path: Path) -> bool:
+    """Arrays without elements cannot be mapped, only read."""
+    try:
+        return bool(np.load(path, allow_pickle=False).size == 0)
+    except (ValueError, EOFError, OSError):
+        return False
+
+
+def _mapped(array: Any) -> Tensor:
+    # from_dlpack neither copies nor warns on a read-only map; writing to the tensor would crash the process.
+    return torch.utils.dlpack.from_dlpack(array) if array.size else torch.from_numpy(np.array(array))
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    if not folder.exists():
+        raise DataError(f"{folder} does not exist")
+    try:
+        about: dict[str, Any] = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
+        version = int(about["format"])
+    except FileNotFoundError:
+        raise DataError(f"{folder} is not a graph folder: graph.json is missing") from None
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+        raise DataError(f"{folder / 'graph.json'} is damaged ({error}); save the graph again") from error
+    if version > FORMAT:
+        raise DataError(f"{folder} has graph format {version}, this version reads up to {FORMAT}; upgrade graphsage")
+    return about
+
+
+def _check_shapes(graph: Graph, folder: Path) -> None:
+    n, e = graph.num_nodes, graph.num_stored_edges
+    if int(graph.indptr[0]) != 0 or int(graph.indptr[-1]) != e:
+        raise GraphError(f"{folder}: indptr must run from 0 to {e}, the length of indices; got {int(graph.indptr[-1])}")
+    for name in ("features", "labels", "time", "graph_number"):
+        tensor = getattr(graph, name)
+        if tensor is not None and tensor.shape[0] != n:
+            raise GraphError(f"{folder}: {name}.npy has {tensor.shape[0]} rows, but the graph has {n} nodes")
+    if graph.edge_time is not None and graph.edge_time.shape[0] != e:
+        raise GraphError(f"{folder}: edge_time.npy has {graph.edge_time.shape[0]} rows, but the graph stores {e} edges")

@@ -1,0 +1,151 @@
+"""A model on disk: `config.json` + `model.safetensors` (+ `text.json`, `text.safetensors`). Nothing in it executes."""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError
+from safetensors.numpy import load_file as load_arrays
+from safetensors.numpy import save_file as save_arrays
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from graphsage.atomic import atomic_file
+from graphsage.errors import BundleError, ConfigError
+from graphsage.features.text import FittedText
+from graphsage.model.encoder import Encoder, EncoderConfig
+from graphsage.model.heads import ClassHead
+from graphsage.sampling.minibatch import SamplingConfig
+
+if TYPE_CHECKING:
+    from graphsage.inference.model import Model
+
+FORMAT = 1
+VERSION = "0.1.0"
+
+
+def save_bundle(model: "Model", folder: Path) -> None:
+    """Each file is written whole or not at all, `config.json` last: it names the others' checksums."""
+    encoder, head = model.encoder, model.head
+    tensors = {f"encoder.{name}": value for name, value in encoder.state_dict().items()}
+    if head is not None:
+        tensors |= {f"head.{name}": value for name, value in head.state_dict().items()}
+    with atomic_file(folder / "model.safetensors") as temporary:
+        save_file({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, temporary)
+    files = ["model.safetensors"]
+    if model.text is not None:
+        settings, arrays = model.text.state()
+        with atomic_file(folder / "text.json") as temporary:
+            temporary.write_text(json.dumps(settings, ensure_ascii=False), encoding="utf-8")
+        with atomic_file(folder / "text.safetensors") as temporary:
+            save_arrays(arrays, temporary)
+        files += ["text.json", "text.safetensors"]
+    config = {
+        "format": FORMAT,
+        "graphsage": VERSION,
+        "encoder": dataclasses.asdict(encoder.config),
+        "in_dim": encoder.in_dim,
+        "num_nodes": None if encoder.identity is None else encoder.identity.num_embeddings,
+        "head": None if head is None else {"num_classes": head.linear.out_features,
+                                           "scale": head.log_scale is not None},
+        "sampling": dataclasses.asdict(model.sampling),
+        "inference": model.inference,
+        "degree_features": model.degree_features,
+        "multilabel": model.multilabel,
+        "class_names": model.class_names,
+        "seed": model.seed,
+        "about": model.about,
+        "sha256": {name: _checksum(folder / name) for name in files},
+    }  # fmt: skip
+    with atomic_file(folder / "config.json") as temporary:
+        temporary.write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def load_bundle(folder: Path) -> "Model":
+    from graphsage.inference.model import Model
+
+    config = read_config(folder)
+    for name, expected in config["sha256"].items():
+        if not (folder / name).exists():
+            raise BundleError(f"{folder} lacks {name}; the bundle is not whole, copy or train it again")
+        if _checksum(folder / name) != expected:
+            raise BundleError(f"{folder / name} is not the file config.json was written with; copy or train it again")
+    try:
+        encoder_config = EncoderConfig(**config["encoder"])
+        sampling = SamplingConfig(**{**config["sampling"], "sample_sizes": tuple(config["sampling"]["sample_sizes"])})
+        encoder = Encoder(encoder_config, config["in_dim"], config["num_nodes"])
+        head = None
+        if config["head"] is not None:
+            head = ClassHead(encoder_config.dim, config["head"]["num_classes"], scale=config["head"]["scale"])
+        names = config["class_names"]
+        rest = {name: config[name] for name in ("inference", "degree_features", "multilabel", "seed", "about")}
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ConfigError):
+            raise BundleError(f"{folder / 'config.json'}: {error} (register your own aggregators first)") from error
+        raise BundleError(f"{folder / 'config.json'} is damaged ({error!r}); train the model again") from error
+    tensors = _tensors(folder / "model.safetensors")
+    _fill(encoder, tensors, "encoder.", folder)
+    if head is not None:
+        _fill(head, tensors, "head.", folder)
+    if tensors:
+        raise BundleError(f"{folder / 'model.safetensors'} holds a tensor {min(tensors)!r} the model does not have")
+    encoder.eval()
+    return Model(encoder=encoder, head=head, sampling=sampling, text=_text(folder, config),
+                 class_names=None if names is None else tuple(names), **rest)  # fmt: skip
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """`config.json` of a bundle, refused when it comes from a newer version."""
+    path = folder / "config.json"
+    if not folder.exists():
+        raise BundleError(f"{folder} does not exist")
+    try:
+        config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        version = int(config["format"])
+        config["sha256"].items()
+    except FileNotFoundError:
+        raise BundleError(f"{folder} is not a model bundle: config.json is missing") from None
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise BundleError(f"{path} is damaged ({error!r}); train the model again") from error
+    if version > FORMAT:
+        raise BundleError(
+            f"{folder} was written by graphsage {config.get('graphsage', '?')} in bundle format {version}; "
+            f"this version reads up to format {FORMAT}, upgrade graphsage"
+        )
+    return config
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return dict(load_file(path))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise BundleError(f"{path} is damaged ({error}); copy or train the model again") from error
+
+
+def _fill(module: nn.Module, tensors: dict[str, Tensor], prefix: str, folder: Path) -> None:
+    for name, value in module.state_dict().items():
+        tensor = tensors.pop(prefix + name, None)
+        if tensor is None:
+            raise BundleError(f"{folder / 'model.safetensors'} lacks the tensor {prefix + name!r}; train it again")
+        if tensor.shape != value.shape:
+            shapes = f"must be {tuple(value.shape)}; got {tuple(tensor.shape)}"
+            raise BundleError(f"{folder / 'model.safetensors'}: {prefix + name!r} {shapes}")
+        value.copy_(tensor)
+
+
+def _text(folder: Path, config: dict[str, Any]) -> FittedText | None:
+    if "text.json" not in config["sha256"]:
+        return None
+    try:
+        settings = json.loads((folder / "text.json").read_text(encoding="utf-8"))
+        arrays = load_arrays(folder / "text.safetensors")
+    except (ValueError, OSError, SafetensorError) as error:
+        raise BundleError(f"the text features of {folder} are damaged ({error}); train the model again") from error
+    return FittedText.from_state(settings, arrays)
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,174 @@
+"""A trained model: embeddings, predictions and scores for any graph with the same kind of features."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphsage.errors import ConfigError, DataError
+from graphsage.evaluation.f1 import F1, f1_scores
+from graphsage.evaluation.probe import Probe
+from graphsage.features.degree import degree_features
+from graphsage.features.text import FittedText
+from graphsage.graph.cap import cap_degrees
+from graphsage.graph.graph import Graph
+from graphsage.graph.split import Split
+from graphsage.inference.exact import embed_exact
+from graphsage.inference.sampled import embed_sampled
+from graphsage.model.encoder import Encoder
+from graphsage.model.heads import ClassHead
+from graphsage.sampling.minibatch import SamplingConfig
+
+THRESHOLD = 0.5  # a label is predicted where its probability is above
+
+
+@dataclass(eq=False)
+class Model:
+    """An encoder, the head on top of it (None after unsupervised training) and how inputs are made for them."""
+
+    encoder: Encoder
+    head: ClassHead | None
+    sampling: SamplingConfig
+    inference: str = "exact"
+    degree_features: bool = False
+    multilabel: bool = False
+    class_names: tuple[str, ...] | None = None
+    text: FittedText | None = None
+    seed: int = 0
+    about: dict[str, Any] = field(default_factory=dict)
+    """Where it comes from: the training settings, the data's name and split."""
+
+    _capped: tuple[Graph, Graph] | None = field(default=None, repr=False)
+
+    @property
+    def device(self) -> torch.device:
+        return self.encoder.shift.device
+
+    def to(self, device: str | torch.device) -> "Model":
+        self.encoder.to(device)
+        if self.head is not None:
+            self.head.to(device)
+        return self
+
+    def embed(
+        self,
+        graph: Graph,
+        nodes: Tensor | Sequence[int] | None = None,
+        *,
+        inference: str | None = None,
+        on_block: Callable[[int, int], None] | None = None,
+    ) -> Tensor:
+        """z of `nodes` (row numbers; all by default), (len(nodes), dim), on the CPU.
+
+        The graph may be one that did not exist at training time, or `graph.with_nodes(...)`: nothing is retrained.
+        'exact' reads all neighbors; 'sampled' draws them as in training, at a fixed cost a node.
+        """
+        how = inference or self.inference
+        rows = None if nodes is None else _rows(nodes, graph)
+        graph = graph.to(self.device)
+        tables = input_tables(graph, self.degree_features, self.encoder.in_dim)
+        self._check_identity(graph)
+        capped = self._cap(graph)
+        if how == "exact":
+            rows = None if rows is None else rows.to(self.device)
+            z = embed_exact(self.encoder, capped, tables, rows, seed=self.seed, on_block=on_block)
+        elif how == "sampled":
+            rows = torch.arange(graph.num_nodes) if rows is None else rows
+            z = embed_sampled(self.encoder, capped, tables, rows.to(self.device), self.sampling, seed=self.seed,
+                              on_block=on_block)  # fmt: skip
+        else:
+            raise ConfigError(f"inference must be exact or sampled; got {how!r}")
+        return z.cpu()
+
+    @torch.no_grad()
+    def probabilities(self, z: Tensor) -> Tensor:
+        """Class probabilities of embeddings: softmax for one class a node, a sigmoid for each label where many."""
+        if self.head is None:
+            raise DataError("this model was trained without labels and predicts nothing; train --task supervised")
+        self.head.eval()
+        scores = self.head(z.to(self.device)).cpu()
+        return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)
+
+    def predict(self, graph: Graph, nodes: Tensor | Sequence[int] | None = None, **options: Any) -> Tensor:
+        """The class number of each node, (B,), or 0 and 1 for each label, (B, C)."""
+        return self.decide(self.probabilities(self.embed(graph, nodes, **options)))
+
+    def predict_proba(self, graph: Graph, nodes: Tensor | Sequence[int] | None = None, **options: Any) -> Tensor:
+        """Probabilities, (B, C)."""
+        return self.probabilities(self.embed(graph, nodes, **options))
+
+    def decide(self, probabilities: Tensor) -> Tensor:
+        return (probabilities > THRESHOLD).long() if self.multilabel else probabilities.argmax(dim=1)
+
+    def evaluate(self, graph: Graph, split: Split, part: str = "test", **options: Any) -> F1:
+        """F1 on a part of a split, unseen nodes attached to the full graph. Without a head, by the logistic probe."""
+        if graph.labels is None:
+            raise DataError("there are no labels to evaluate against; give a graph with labels")
+        nodes = labeled(graph, split.nodes(part))
+        truth = graph.labels[nodes].numpy()
+        if not len(nodes):
+            raise DataError(f"the {part} part of the split has no labeled node")
+        if self.head is not None:
+            return f1_scores(truth, self.predict(graph, nodes, **options).numpy())
+        train = labeled(graph, split.nodes("train"))
+        z = self.embed(graph, torch.cat([train, nodes]), **options).numpy()
+        probe = Probe(self.seed).fit(z[: len(train)], graph.labels[train].numpy())
+        return f1_scores(truth, probe.predict(z[len(train) :]))
+
+    def save(self, folder: str | Path) -> None:
+        """Write the bundle: `model.safetensors` + `config.json` (+ the text features' state)."""
+        from graphsage.inference.bundle import save_bundle
+
+        save_bundle(self, Path(folder))
+
+    def _cap(self, graph: Graph) -> Graph:
+        if self._capped is None or self._capped[0].indices is not graph.indices:
+            capped = cap_degrees(graph.to("cpu"), self.sampling.max_degree, seed=self.seed, cap=self.sampling.cap)
+            self._capped = (graph, capped.to(self.device))
+        return self._capped[1]
+
+    def _check_identity(self, graph: Graph) -> None:
+        identity = self.encoder.identity
+        if identity is not None and graph.num_nodes != identity.num_embeddings:
+            raise DataError(
+                f"this model learned a vector for each of its {identity.num_embeddings} training nodes (identity_dim) "
+                f"and cannot embed a graph of {graph.num_nodes}; train with features or degree features for new nodes"
+            )
+
+
+def load(folder: str | Path) -> Model:
+    """Load a bundle. Nothing in it can execute code."""
+    from graphsage.inference.bundle import load_bundle
+
+    return load_bundle(Path(folder))
+
+
+def input_tables(graph: Graph, degrees: bool, in_dim: int | None = None) -> list[Tensor]:
+    """The tables whose rows, side by side, are x_v; degrees are those of `graph`, before the cap."""
+    tables = [] if graph.features is None else [graph.features]
+    if degrees:
+        tables.append(degree_features(graph.degrees))
+    width = sum(table.shape[1] for table in tables)
+    if in_dim is not None and width != in_dim:
+        raise DataError(f"the model was trained on {in_dim} features a node; this graph has {width}")
+    return tables
+
+
+def labeled(graph: Graph, nodes: Tensor) -> Tensor:
+    """Those of `nodes` whose class is known (all of them where nodes have many labels)."""
+    assert graph.labels is not None
+    return nodes if graph.multilabel else nodes[graph.labels[nodes] >= 0]
+
+
+def _rows(nodes: Tensor | Sequence[int], graph: Graph) -> Tensor:
+    rows = torch.as_tensor(nodes if isinstance(nodes, Tensor) else list(nodes), dtype=torch.int64)
+    bad = torch.nonzero((rows < 0) | (rows >= graph.num_nodes))
+    if len(bad):
+        raise DataError(f"node {int(rows[bad[0, 0]])} is not in the graph; its rows are 0 to {graph.num_nodes - 1}")
+    return rows
+
+
+

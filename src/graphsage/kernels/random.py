@@ -1,0 +1,104 @@
+"""Counter-based random numbers: a draw is a pure function of what it is for, never of what was drawn before.
+
+A 64-bit key names a place (seed, purpose, epoch, node, layer, slot); `derive` names a place below it. So the same
+numbers come out for any batch size, order, device or number of workers, and resuming needs no generator state.
+The mixing function is the finalizer of splitmix64 in wrapping int64 arithmetic, which torch and Triton share.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+_MASK = (1 << 64) - 1
+
+
+def _signed(x: int) -> int:
+    x &= _MASK
+    return x - (1 << 64) if x >> 63 else x
+
+
+GOLDEN = _signed(0x9E3779B97F4A7C15)
+_C1 = _signed(0xBF58476D1CE4E5B9)
+_C2 = _signed(0x94D049BB133111EB)
+
+
+def mix(x: Tensor) -> Tensor:
+    """Scramble each int64 of `x` into 64 random-looking bits. Shifts are arithmetic in torch, hence the masks."""
+    x = x ^ ((x >> 30) & ((1 << 34) - 1))
+    x *= _C1
+    x ^= (x >> 27) & ((1 << 37) - 1)
+    x *= _C2
+    x ^= (x >> 31) & ((1 << 33) - 1)
+    return x
+
+
+def mix_int(x: int) -> int:
+    """`mix` for one Python int."""
+    x &= _MASK
+    x = ((x ^ (x >> 30)) * (_C1 & _MASK)) & _MASK
+    x = ((x ^ (x >> 27)) * (_C2 & _MASK)) & _MASK
+    return _signed(x ^ (x >> 31))
+
+
+def derive(keys: Tensor, counter: int | Tensor) -> Tensor:
+    """Keys of the places `counter` below `keys`; the two broadcast."""
+    step = _signed((counter + 1) * GOLDEN) if isinstance(counter, int) else (counter + 1) * GOLDEN
+    return mix(keys + step)
+
+
+def below(bits: Tensor, n: Tensor | int) -> Tensor:
+    """Uniform integers in [0, n) from 64-bit draws, for 1 <= n < 2^31 (bias at most n / 2^32)."""
+    return (((bits >> 32) & 0xFFFFFFFF) * n) >> 32
+
+
+def uniform(bits: Tensor) -> Tensor:
+    """Uniform float64 in [0, 1) with 53 random bits."""
+    return ((bits >> 11) & ((1 << 53) - 1)).double() * 2.0**-53
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The root of all draws made for one purpose in one epoch."""
+
+    seed: int
+    purpose: str
+    epoch: int = 0
+
+    @cached_property
+    def key(self) -> int:
+        key = mix_int(self.seed)
+        for byte in self.purpose.encode():
+            key = mix_int(key + (byte + 1) * GOLDEN)
+        return mix_int(key + (self.epoch + 1) * GOLDEN)
+
+    def keys(self, counters: Tensor) -> Tensor:
+        """One key for each counter (a node id, or a position in the epoch)."""
+        return mix((counters.long() + 1) * GOLDEN + self.key)
+
+
+def permute(positions: Tensor, n: int, key: int) -> Tensor:
+    """Where each position of 0..n-1 goes under a random permutation, without ever holding the permutation.
+
+    A six-round Feistel network (four rounds are measurably uneven for n below 16) over the smallest even number of
+    bits that holds n; images at or beyond n are sent through again (cycle walking): a bijection of [0, n).
+    """
+    half = max(1, (max(n - 1, 1).bit_length() + 1) // 2)
+    mask = (1 << half) - 1
+    image = positions.long().clone()
+    todo = torch.ones_like(image, dtype=torch.bool)
+    while bool(todo.any()):
+        left, right = image[todo] >> half, image[todo] & mask
+        for turn in range(6):
+            left, right = right, left ^ (derive(right, _signed(key + turn)) & mask)
+        image[todo] = (left << half) | right
+        todo = image >= n
+    return image
+
+
+def dropout(h: Tensor, p: float, keys: Tensor) -> Tensor:
+    """Zero each entry of `h` (R, D) with probability p, drawn from the row's key, and scale the rest by 1 / (1 - p)."""
+    bits = derive(keys[:, None], torch.arange(h.shape[1], device=h.device)[None])
+    keep = ((bits >> 32) & 0xFFFFFFFF) >= int(p * 2**32)
+    return h * keep * (1.0 / (1.0 - p))

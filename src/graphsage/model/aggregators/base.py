@@ -1,0 +1,30 @@
+"""What every aggregator is: a module from a table and a neighborhood to one vector a row."""
+
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from graphsage.kernels.neighborhood import Neighborhood
+
+
+class Aggregator(nn.Module):
+    """Subclass it, set `self.out_dim` and define `forward`; `register_aggregator` gives it a name.
+
+    It is given (table, neighborhood), not gathered rows, so that it can decide itself whether to transform the M
+    rows of the table once or the gathered ones.
+    """
+
+    includes_self: ClassVar[bool] = False
+    """True: the row itself is among what is averaged (Equation 2), and the layer does not concatenate it."""
+    linear: ClassVar[bool] = False
+    """True: the result is an average of the rows, so it commutes with scaling the table's columns."""
+
+    out_dim: int
+
+    def __init__(self, in_dim: int, hidden_dim: int | None = None, depth: int = 1) -> None:
+        super().__init__()
+        self.out_dim = in_dim
+
+    def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
+        """h (M, in_dim), R neighborhoods, rows (R,) of the table -> (R, out_dim); zero for a row without neighbors."""
+        raise NotImplementedError(f"{type(self).__name__} must define forward(h, neighborhood, rows)")

@@ -1,0 +1,89 @@
+"""Everything that is needed to continue a run bit for bit, in one safetensors file written atomically.
+
+Draws are pure functions of the step number, so weights, Adam's moments and a few counters are the whole state.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from graphsage.atomic import atomic_file
+from graphsage.errors import BundleError
+
+FILE = "checkpoint.safetensors"
+
+
+@dataclass
+class Progress:
+    """How far a run is."""
+
+    step: int = 0
+    loss_sum: float = 0.0
+    """Sum of this epoch's losses so far."""
+    loss_steps: int = 0
+    best_f1: float = -1.0
+    best_epoch: int = 0
+    seconds: float = 0.0
+    """Time spent training, over all sittings."""
+    stopped: bool = False
+    """Early stopping ended the run."""
+    best: dict[str, Tensor] = field(default_factory=dict)
+    """The best weights so far, when early stopping watches."""
+
+
+def save_checkpoint(folder: Path, module: nn.Module, optimizer: torch.optim.Adam, progress: Progress,
+                    identity: str) -> None:  # fmt: skip
+    """`identity` says which run this is (its configuration and data); `load_checkpoint` refuses another's."""
+    tensors = {f"weight.{name}": value for name, value in module.state_dict().items()}
+    tensors |= {f"best.{name}": value for name, value in progress.best.items()}
+    for name, parameter in module.named_parameters():
+        for moment, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"adam.{moment}.{name}"] = torch.as_tensor(value)
+    counters = {name: value for name, value in asdict(progress).items() if name != "best"}
+    metadata = {"progress": json.dumps(counters), "identity": identity}
+    with atomic_file(folder / FILE) as temporary:
+        save_file({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, temporary, metadata)
+
+
+def load_checkpoint(folder: Path, module: nn.Module, optimizer: torch.optim.Adam, identity: str) -> Progress:
+    """Put weights and moments back and return how far the run was."""
+    path = folder / FILE
+    if not path.exists():
+        raise BundleError(f"there is no checkpoint in {folder} to resume from; run without --resume")
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        counters: dict[str, Any] = json.loads(metadata["progress"])
+        progress = Progress(**counters)
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise BundleError(f"{path} is damaged ({error}); run without --resume") from error
+    if metadata.get("identity") != identity:
+        raise BundleError(
+            f"{path} belongs to a run with other settings or data; resume with the same ones, or run without --resume"
+        )
+    parameters = dict(module.named_parameters())
+    weights = {}
+    for name, value in tensors.items():
+        kind, rest = name.split(".", 1)
+        if kind == "weight":
+            weights[rest] = value
+        elif kind == "best":
+            progress.best[rest] = value
+        else:
+            moment, parameter = rest.split(".", 1)
+            if parameter not in parameters:
+                raise BundleError(f"{path} holds a parameter {parameter!r} that the model does not have")
+            device = "cpu" if moment == "step" else parameters[parameter].device
+            optimizer.state[parameters[parameter]][moment] = value.to(device)
+    try:
+        module.load_state_dict(weights)
+    except RuntimeError as error:
+        raise BundleError(f"{path} does not fit the model ({error})") from error
+    return progress

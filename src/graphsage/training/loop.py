@@ -1,0 +1,171 @@
+"""The loop: Adam over an objective, epoch after epoch, with validation, early stopping, checkpoints and a log."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from graphsage.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from graphsage.training.config import Config
+from graphsage.training.interrupt import postponed
+from graphsage.training.objective import Objective
+
+CHECKPOINT_SECONDS = 60.0
+LOG = "log.jsonl"
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a progress display is told, after every step and at the end of every epoch."""
+
+    kind: str
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    loss: float
+    seeds_per_second: float
+    seconds: float
+    seconds_left: float
+    val_f1: float | None = None
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during training, after the checkpoint was written."""
+
+
+def run_loop(
+    config: Config,
+    module: nn.Module,
+    objective: Objective,
+    *,
+    validate: Callable[[], float] | None,
+    folder: Path | None,
+    identity: str,
+    resume: bool,
+    on_event: Callable[[Event], None] | None,
+) -> Progress:
+    """Train `module` in place until the configured end; afterwards it holds the final (or best) weights."""
+    optimizer = torch.optim.Adam(module.parameters(), lr=config.lr or 0.01, weight_decay=config.weight_decay)
+    progress = Progress()
+    if resume and folder is not None:
+        progress = load_checkpoint(folder, module, optimizer, identity)
+    loop = _Loop(config, module, objective, optimizer, validate, folder, identity, on_event, progress)
+    loop.run()
+    if progress.best:
+        module.load_state_dict(progress.best)
+    return progress
+
+
+@dataclass
+class _Loop:
+    config: Config
+    module: nn.Module
+    objective: Objective
+    optimizer: torch.optim.Adam
+    validate: Callable[[], float] | None
+    folder: Path | None
+    identity: str
+    on_event: Callable[[Event], None] | None
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        self.per_epoch = self.objective.epochs.steps
+        epochs = self.config.epochs or 1
+        self.total = self.config.steps or epochs * self.per_epoch
+        self.began = time.monotonic() - self.progress.seconds
+        self.first_step = self.progress.step
+        self.sat_down = self.saved = time.monotonic()
+        if self.folder is not None:
+            self._trim_log()
+
+    def run(self) -> None:
+        self.module.train()
+        with postponed() as interrupt:
+            while self.progress.step < self.total and not self.progress.stopped:
+                self._step()
+                if self.progress.step % self.per_epoch == 0 or self.progress.step == self.total:
+                    self._end_epoch()
+                elif interrupt.requested or time.monotonic() - self.saved > CHECKPOINT_SECONDS:
+                    self._save()
+                if interrupt.requested and self.progress.step < self.total:
+                    raise Interrupted
+        self.module.eval()
+
+    def _step(self) -> None:
+        loss = self.objective.loss(self.progress.step)
+        self.optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        if self.config.clip:
+            nn.utils.clip_grad_value_(self.module.parameters(), self.config.clip)
+        self.optimizer.step()
+        value = float(loss.detach())
+        self.progress.loss_sum += value
+        self.progress.loss_steps += 1
+        self.progress.step += 1
+        self._tell("step", value)
+
+    def _end_epoch(self) -> None:
+        progress = self.progress
+        loss = progress.loss_sum / max(progress.loss_steps, 1)
+        epoch = -(-progress.step // self.per_epoch)
+        val_f1 = None
+        if self.validate is not None:
+            self.module.eval()
+            val_f1 = self.validate()
+            self.module.train()
+            self._watch(val_f1, epoch)
+        progress.loss_sum, progress.loss_steps = 0.0, 0
+        self._log({"epoch": epoch, "step": progress.step, "loss": loss, "val_f1": val_f1,
+                   "seconds": round(time.monotonic() - self.began, 3)})  # fmt: skip
+        self._save()
+        self._tell("epoch", loss, val_f1)
+
+    def _watch(self, val_f1: float, epoch: int) -> None:
+        if val_f1 > self.progress.best_f1:
+            self.progress.best_f1, self.progress.best_epoch = val_f1, epoch
+            if self.config.patience is not None:
+                self.progress.best = {name: _copy(value) for name, value in self.module.state_dict().items()}
+        elif self.config.patience is not None:
+            self.progress.stopped = epoch - self.progress.best_epoch >= self.config.patience
+
+    def _save(self) -> None:
+        self.progress.seconds = time.monotonic() - self.began
+        self.saved = time.monotonic()
+        if self.folder is not None:
+            save_checkpoint(self.folder, self.module, self.optimizer, self.progress, self.identity)
+
+    def _tell(self, kind: str, loss: float, val_f1: float | None = None) -> None:
+        if self.on_event is None:
+            return
+        step = self.progress.step
+        sitting = time.monotonic() - self.sat_down
+        done = step - self.first_step
+        left = sitting / max(done, 1) * (self.total - step)
+        self.on_event(Event(
+            kind, -(-step // self.per_epoch), -(-self.total // self.per_epoch), step, self.total, loss,
+            done * self.config.batch_size / max(sitting, 1e-9), time.monotonic() - self.began, left, val_f1,
+        ))  # fmt: skip
+
+    def _log(self, record: dict[str, Any]) -> None:
+        if self.folder is not None:
+            with (self.folder / LOG).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+
+    def _trim_log(self) -> None:
+        """Forget epochs after the checkpoint that this sitting starts from: they will be logged again."""
+        assert self.folder is not None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / LOG
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() and self.progress.step else []
+        kept = [line for line in lines if json.loads(line)["step"] <= self.progress.step]
+        path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+
+
+def _copy(value: Tensor) -> Tensor:
+    return value.detach().clone()

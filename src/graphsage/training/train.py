@@ -1,0 +1,143 @@
+"""From data and settings to a trained model: cut the training graph, cap it, fit the scaler, run the loop."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from graphsage.datasets.dataset import Dataset
+from graphsage.errors import ConfigError, DataError
+from graphsage.evaluation.f1 import f1_scores
+from graphsage.features.scaler import fit_scaler
+from graphsage.graph.cap import cap_degrees
+from graphsage.graph.graph import Graph
+from graphsage.graph.split import Split, training_graph
+from graphsage.inference.model import Model, input_tables, labeled
+from graphsage.model.encoder import Encoder
+from graphsage.model.heads import ClassHead
+from graphsage.training.config import Config
+from graphsage.training.loop import Event, run_loop
+from graphsage.training.objective import World, make_objective
+
+
+def train(
+    data: Graph | Dataset,
+    split: Split | str | None = None,
+    config: Config | None = None,
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    device: str = "auto",
+    on_event: Callable[[Event], None] | None = None,
+    about: dict[str, Any] | None = None,
+    **settings: Any,
+) -> Model:
+    """Train on the training part of `split` and return the model; with `out` also keep checkpoints, log and bundle.
+
+    `split` is a Split, the name of one of the data set's, or None for its default (a Graph needs one; without, all
+    nodes train). Settings can be given one by one instead of a Config: `train(graph, split, aggregator="pool")`.
+    """
+    if config is not None and settings:
+        raise ConfigError(f"give settings in config or one by one, not both; got config and {', '.join(settings)}")
+    config = (config or Config.from_dict(settings)).resolved()
+    graph, chosen, text = _prepare(data, split)
+    place = choose_device(device)
+    seen = training_graph(graph, chosen)
+    use_degrees = config.degree_features or (graph.features is None and not config.identity_dim)
+    tables = input_tables(seen, use_degrees)
+    nodes = chosen.nodes("train")
+    model = _new_model(config, seen, tables, nodes, use_degrees)
+    model.text = text
+    model.about = {"config": config.as_dict(), **(about or {})}
+    model.to(place)
+    capped = cap_degrees(seen, config.max_degree, seed=config.seed, cap=config.sampling().cap)
+    world = World(seen.to(place), capped.to(place), [t.to(place) for t in tables], nodes.to(place))
+    module = nn.ModuleDict({"encoder": model.encoder} | ({} if model.head is None else {"head": model.head}))
+    objective = make_objective(config, model.encoder, model.head, world)
+    folder = None if out is None else Path(out)
+    progress = run_loop(
+        config, module, objective, validate=_validator(model, graph, chosen), folder=folder,
+        identity=_identity(config, capped, nodes), resume=resume, on_event=on_event,
+    )  # fmt: skip
+    model.about["training"] = {"steps": progress.step, "seconds": round(progress.seconds, 3),
+                               "best_val_f1": progress.best_f1 if progress.best_f1 >= 0 else None}  # fmt: skip
+    if folder is not None:
+        model.save(folder)
+    return model
+
+
+def choose_device(name: str) -> torch.device:
+    """'auto' takes a GPU where there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"device must be auto, cpu or cuda; got {name!r}") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device cuda was asked for, but torch finds no GPU; use --device cpu")
+    return device
+
+
+def _prepare(data: Graph | Dataset, split: Split | str | None) -> tuple[Graph, Split, Any]:
+    if isinstance(data, Dataset):
+        chosen = split if isinstance(split, Split) else data.split(split)
+        graph, text = data.with_features(chosen)
+        return graph, chosen, text
+    if isinstance(split, str):
+        chosen = Dataset("graph", data, {}, "random").split(split)
+    else:
+        chosen = split or Split(torch.zeros(data.num_nodes, dtype=torch.uint8))
+    return data, chosen, None
+
+
+def _new_model(config: Config, seen: Graph, tables: list[Tensor], nodes: Tensor, use_degrees: bool) -> Model:
+    in_dim = sum(table.shape[1] for table in tables)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        encoder = Encoder(config.encoder(), in_dim, seen.num_nodes if config.identity_dim else None)
+        head = None
+        if config.task != "unsupervised":
+            head = ClassHead(config.dim, _num_classes(seen, nodes), scale=config.head_scale, dropout=config.dropout)
+    if config.standardize and tables:
+        scaler = fit_scaler(tables, nodes)
+        encoder.shift.copy_(torch.as_tensor(scaler.mean))
+        encoder.scale.copy_(1.0 / torch.as_tensor(scaler.scale))
+    return Model(
+        encoder=encoder, head=head, sampling=config.sampling(), inference=config.inference,
+        degree_features=use_degrees, multilabel=seen.multilabel, class_names=seen.class_names, seed=config.seed,
+    )  # fmt: skip
+
+
+def _num_classes(graph: Graph, nodes: Tensor) -> int:
+    """As many as are named; without names, as many as the training nodes show (never the held-out labels)."""
+    if graph.labels is None:
+        raise DataError("this task needs labels and the graph has none; use --task unsupervised")
+    if graph.class_names is not None:
+        return len(graph.class_names)
+    return graph.labels.shape[1] if graph.multilabel else int(graph.labels[nodes].max()) + 1
+
+
+def _validator(model: Model, graph: Graph, split: Split) -> Callable[[], float] | None:
+    """Micro F1 on the validation nodes, attached to the full graph, by sampled inference (cheap enough each epoch)."""
+    if model.head is None or graph.labels is None:
+        return None
+    nodes = labeled(graph, split.nodes("val"))
+    if not len(nodes):
+        return None
+    truth = graph.labels[nodes].numpy()
+    return lambda: f1_scores(truth, model.predict(graph, nodes, inference="sampled").numpy()).micro
+
+
+def _identity(config: Config, capped: Graph, nodes: Tensor) -> str:
+    """Names the run: its settings (but not how long it lasts) and a digest of its training graph."""
+    settings = {**dataclasses.asdict(config), "epochs": None, "steps": None}
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for tensor in (capped.indptr, capped.indices, nodes):
+        digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()
