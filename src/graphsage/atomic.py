@@ -42,14 +42,26 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
                     _sync(file)
             temporary.chmod(0o755)
             if path.exists():
-                old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
-                path.rename(old / "was")
-                temporary.rename(path)
-                shutil.rmtree(old)
+                _swap(temporary, path)
             else:
                 temporary.rename(path)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _swap(new: Path, path: Path) -> None:
+    """Put folder `new` where `path` is; a failure half way puts the old one back."""
+    aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))
+    old = aside / "was"
+    try:
+        path.rename(old)
+        new.rename(path)
+    except BaseException:
+        if old.exists():
+            old.rename(path)
+        aside.rmdir()
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

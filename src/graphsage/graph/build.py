@@ -33,18 +33,19 @@ def from_edges(
 
     Undirected by default: each edge is stored both ways. A repeated edge is merged (the earliest `edge_time` stays).
     `self_loops=False` drops them. Without `num_nodes` the number of rows of features, labels or ids decides, and
-    failing those the largest row in an edge. With `directed=True` a node's neighbors are the targets of its edges.
+    failing those the largest row in an edge. With `directed=True` edges are
+    (from, to) and N(v) = {u : (u, v) in E}, as the paper writes it: v hears from those that point at it.
     """
     pairs = _edge_array(edges)
-    names = None if ids is None else NodeIds.of(ids)
-    n = _count_nodes(num_nodes, pairs, features=features, labels=labels, ids=names, time=time, graph_number=graph_number)
+    ids = None if ids is None else NodeIds.of(ids)
+    n = _count_nodes(num_nodes, pairs, features=features, labels=labels, ids=ids, time=time, graph_number=graph_number)
     if n < 1:
         raise GraphError(f"a graph needs at least one node; got {n}; pass num_nodes for a graph without edges")
     if n > _MAX_NODES:
         raise GraphError(f"a graph has at most {_MAX_NODES} nodes; got {n}")
     _check_edges(pairs, n)
-    if names is not None and len(names) != n:
-        raise GraphError(f"ids must hold one id for each of the {n} nodes; got {len(names)}")
+    if ids is not None and len(ids) != n:
+        raise GraphError(f"ids must hold one id for each of the {n} nodes; got {len(ids)}")
     when = None if edge_time is None else _vector(edge_time, len(pairs), "edge_time", "edges")
     indptr, indices, when = _csr(pairs, n, when, directed, self_loops)
     label_tensor = None if labels is None else _labels(labels, n)
@@ -54,7 +55,7 @@ def from_edges(
         features=None if features is None else _features(features, n),
         labels=label_tensor,
         class_names=None if class_names is None else tuple(str(c) for c in class_names),
-        ids=names,
+        ids=ids,
         time=None if time is None else _vector(time, n, "time", "nodes"),
         graph_number=None if graph_number is None else _vector(graph_number, n, "graph_number", "nodes"),
         edge_time=when,
@@ -67,7 +68,10 @@ def from_edges(
 def with_nodes(
     graph: Graph, *, features: Any = None, edges: Any, ids: Iterable[str] | Iterable[int] | None = None
 ) -> Graph:
-    """`graph` with new nodes after its own, joined by `edges` (rows of the grown graph). New labels are unknown."""
+    """`graph` with new nodes after its own, joined by `edges` (rows of the grown graph).
+
+    New labels are unknown; times and graph numbers are not carried over, since the new nodes' are not known either.
+    """
     pairs = _edge_array(edges)
     new_ids = None if ids is None else list(ids)
     if features is not None:
@@ -80,7 +84,7 @@ def with_nodes(
     if graph.features is not None and features is None and added:
         raise GraphError(f"the graph has {graph.num_features} features a node; pass features for the {added} new nodes")
     _check_edges(pairs, n)
-    old = torch.stack([_sources(graph), graph.indices.long()], dim=1)
+    old = torch.stack([graph.indices.long(), _rows(graph)], dim=1)
     if not graph.directed:
         old = old[old[:, 0] <= old[:, 1]]
     all_ids: NodeIds | None = None
@@ -98,7 +102,7 @@ def with_nodes(
     if graph.labels is not None:
         unknown = graph.labels.new_full((added, *graph.labels.shape[1:]), 0 if graph.multilabel else -1)
         labels = torch.cat([graph.labels, unknown])
-    grown = torch.cat([old, torch.from_numpy(pairs.astype(np.int64))])
+    grown = torch.cat([old, _shared(pairs.astype(np.int64, copy=False))])
     made = from_edges(grown, n, features=table, class_names=graph.class_names, ids=all_ids, directed=graph.directed)
     return made.replace(labels=labels)
 
@@ -119,7 +123,7 @@ def rows_of(graph: Graph, ids: Sequence[str | int]) -> Tensor:
     return torch.tensor(rows, dtype=torch.int64)
 
 
-def _sources(graph: Graph) -> Tensor:
+def _rows(graph: Graph) -> Tensor:
     return torch.repeat_interleave(torch.arange(graph.num_nodes), graph.degrees)
 
 
@@ -159,8 +163,8 @@ def _check_edges(pairs: np.ndarray[Any, Any], n: int) -> None:
 def _csr(
     pairs: np.ndarray[Any, Any], n: int, when: Tensor | None, directed: bool, self_loops: bool
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    edges = torch.from_numpy(np.ascontiguousarray(pairs, dtype=np.int64))
-    source, target = edges[:, 0], edges[:, 1]
+    edges = _shared(pairs.astype(np.int64, copy=False))
+    target, source = edges[:, 0], edges[:, 1]  # row v lists the u of its edges (u, v)
     if not self_loops:
         keep = source != target
         source, target = source[keep], target[keep]
@@ -204,7 +208,14 @@ def _numbers(values: Any, name: str) -> Tensor:
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise GraphError(f"{name} must be numbers; got {array.dtype}")
-    return torch.from_numpy(array)
+    return _shared(array)
+
+
+def _shared(array: np.ndarray[Any, Any]) -> Tensor:
+    """The array as a tensor, without a copy where torch can read it; from_numpy warns of read-only arrays."""
+    dtype = np.dtype(np.int64) if array.dtype.kind == "u" else array.dtype.newbyteorder("=")
+    array = array.astype(dtype, copy=min(array.strides, default=0) < 0)
+    return torch.from_numpy(array) if array.flags.writeable else torch.utils.dlpack.from_dlpack(array)
 
 
 def _features(values: Any, n: int) -> Tensor:

@@ -114,6 +114,13 @@ class NodeIds:
         assert self._offsets is not None
         return {"ids_text": self._text, "ids_offsets": self._offsets}
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the offsets end where the text does: arrays read back from files may be of different makes."""
+        if self._offsets is None or self._text is None:
+            return self._integers is not None
+        return len(self._offsets) > 0 and int(self._offsets[0]) == 0 and int(self._offsets[-1]) == len(self._text)
+
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[np.generic]]) -> "NodeIds | None":
         if "ids" in arrays:

@@ -16,6 +16,8 @@ from graphsage.graph.split import Split
 
 FORMAT = 1
 _TENSORS = ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
+_KINDS = {"indices": "i4 i8", "features": "f2 f4 f8", "labels": "i8 u1", "ids_text": "u1"}  # all others: i8
+_DIMS = {"features": (2,), "labels": (1, 2)}  # all others: 1
 
 
 def save_graph(graph: Graph, folder: str | Path, splits: dict[str, Split] | None = None) -> None:
@@ -48,7 +50,11 @@ def open_graph(folder: str | Path) -> Graph:
     """Open a saved graph without reading its arrays; shapes are checked, contents are trusted."""
     folder = Path(folder)
     about = _about(folder)
-    arrays = {name: load_array(folder / f"{name}.npy") for name in about["arrays"] if not name.startswith("split-")}
+    arrays = {
+        name: _checked(folder / f"{name}.npy", _KINDS.get(name, "i8"), _DIMS.get(name, (1,)))
+        for name in about["arrays"]
+        if not name.startswith("split-")
+    }
     tensors: dict[str, Tensor] = {name: _mapped(arrays[name]) for name in _TENSORS if name in arrays}
     for required in ("indptr", "indices"):
         if required not in tensors:
@@ -58,9 +64,12 @@ def open_graph(folder: str | Path) -> Graph:
         **tensors,
         class_names=None if names is None else tuple(names),
         ids=NodeIds.from_arrays(arrays),
-        directed=bool(about["directed"]),
+        directed=about["directed"],
     )
     _check_shapes(graph, folder)
+    if graph.ids is not None and not (graph.ids.is_whole and len(graph.ids) == graph.num_nodes):
+        names = " and ".join(f"{name}.npy" for name in graph.ids.arrays())
+        raise GraphError(f"{folder}: {names} must hold the ids of {graph.num_nodes} nodes; save the graph again")
     return graph
 
 
@@ -68,7 +77,7 @@ def open_splits(folder: str | Path) -> dict[str, Split]:
     """The named splits kept with a saved graph."""
     folder = Path(folder)
     return {
-        name: Split(_mapped(load_array(folder / f"split-{name}.npy")), cutoff)
+        name: Split(_mapped(_checked(folder / f"split-{name}.npy", "u1", (1,))), cutoff)
         for name, cutoff in _about(folder)["splits"].items()
     }
 
@@ -83,17 +92,31 @@ def load_array(path: Path) -> Any:
         if path.exists() and path.stat().st_size and _is_empty_array(path):
             return np.load(path, allow_pickle=False)
         raise DataError(f"{path} is not a whole .npy file ({error}); write it again") from error
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise DataError(f"{path} is an archive, not an .npy file; write it again with numpy.save")
     if array.dtype.byteorder == ">":
         raise DataError(f"{path} holds big-endian numbers; save it again with .astype(array.dtype.newbyteorder('<'))")
     return array
 
 
 def _is_empty_array(path: Path) -> bool:
-    """Arrays without elements cannot be mapped, only read."""
+    """Arrays without elements cannot be mapped, only read. Only the header is looked at: it may promise petabytes."""
     try:
-        return bool(np.load(path, allow_pickle=False).size == 0)
+        with path.open("rb") as file:
+            old = np.lib.format.read_magic(file) == (1, 0)
+            header = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+            shape, _, dtype = header(file)
+            return 0 in shape and not dtype.hasobject
     except (ValueError, EOFError, OSError):
         return False
+
+
+def _checked(path: Path, kinds: str, dims: tuple[int, ...]) -> Any:
+    array = load_array(path)
+    if array.dtype.str[1:] not in kinds.split() or array.ndim not in dims:
+        raise DataError(f"{path} holds {array.dtype} of shape {array.shape}, which it cannot; save the graph again")
+    return array
 
 
 def _mapped(array: Any) -> Tensor:
@@ -107,17 +130,30 @@ def _about(folder: Path) -> dict[str, Any]:
     try:
         about: dict[str, Any] = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
         version = int(about["format"])
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise DataError(f"{folder} is not a graph folder: graph.json is missing") from None
-    except (json.JSONDecodeError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise DataError(f"{folder / 'graph.json'} cannot be read ({error.strerror})") from error
+    except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{folder / 'graph.json'} is damaged ({error}); save the graph again") from error
     if version > FORMAT:
         raise DataError(f"{folder} has graph format {version}, this version reads up to {FORMAT}; upgrade graphsage")
+    arrays, names = about.get("arrays"), about.get("class_names")
+    for name, right in (
+        ("arrays", isinstance(arrays, list) and all(isinstance(a, str) for a in arrays)),
+        ("directed", isinstance(about.get("directed"), bool)),
+        ("splits", isinstance(about.get("splits"), dict)),
+        ("class_names", names is None or (isinstance(names, list) and all(isinstance(c, str) for c in names))),
+    ):
+        if not right:
+            raise DataError(f"{folder / 'graph.json'} is damaged ({name} is wrong or missing); save the graph again")
     return about
 
 
 def _check_shapes(graph: Graph, folder: Path) -> None:
     n, e = graph.num_nodes, graph.num_stored_edges
+    if n < 1:
+        raise GraphError(f"{folder}: indptr.npy has {n + 1} elements, but a graph has at least one node")
     if int(graph.indptr[0]) != 0 or int(graph.indptr[-1]) != e:
         raise GraphError(f"{folder}: indptr must run from 0 to {e}, the length of indices; got {int(graph.indptr[-1])}")
     for name in ("features", "labels", "time", "graph_number"):

@@ -105,18 +105,26 @@ class Model:
 
     def evaluate(self, graph: Graph, split: Split, part: str = "test", **options: Any) -> F1:
         """F1 on a part of a split, unseen nodes attached to the full graph. Without a head, by the logistic probe."""
+        return self.evaluate_parts(graph, split, (part,), **options)[part]
+
+    def evaluate_parts(self, graph: Graph, split: Split, parts: Sequence[str], **options: Any) -> dict[str, F1]:
+        """`evaluate` for several parts, embedding and fitting the probe once."""
         if graph.labels is None:
             raise DataError("there are no labels to evaluate against; give a graph with labels")
-        nodes = labeled(graph, split.nodes(part))
-        truth = graph.labels[nodes].numpy()
-        if not len(nodes):
-            raise DataError(f"the {part} part of the split has no labeled node")
-        if self.head is not None:
-            return f1_scores(truth, self.predict(graph, nodes, **options).numpy())
-        train = labeled(graph, split.nodes("train"))
-        z = self.embed(graph, torch.cat([train, nodes]), **options).numpy()
-        probe = Probe(self.seed).fit(z[: len(train)], graph.labels[train].numpy())
-        return f1_scores(truth, probe.predict(z[len(train) :]))
+        asked = {part: labeled(graph, split.nodes(part)) for part in parts}
+        for part, nodes in asked.items():
+            if not len(nodes):
+                raise DataError(f"the {part} part of the split has no labeled node")
+        train = labeled(graph, split.nodes("train")) if self.head is None else None
+        groups = [*asked.values(), *([] if train is None else [train])]
+        embedded = torch.split(self.embed(graph, torch.cat(groups), **options), [len(nodes) for nodes in groups])
+        z = dict(zip([*asked, "probe"], embedded, strict=False))
+        if train is None:
+            answers = {part: self.decide(self.probabilities(z[part])).numpy() for part in asked}
+        else:
+            probe = Probe(self.seed).fit(z["probe"].numpy(), graph.labels[train].numpy())
+            answers = {part: probe.predict(z[part].numpy()) for part in asked}
+        return {part: f1_scores(graph.labels[nodes].numpy(), answers[part]) for part, nodes in asked.items()}
 
     def save(self, folder: str | Path) -> None:
         """Write the bundle: `model.safetensors` + `config.json` (+ the text features' state)."""
@@ -169,6 +177,3 @@ def _rows(nodes: Tensor | Sequence[int], graph: Graph) -> Tensor:
     if len(bad):
         raise DataError(f"node {int(rows[bad[0, 0]])} is not in the graph; its rows are 0 to {graph.num_nodes - 1}")
     return rows
-
-
-

@@ -26,9 +26,7 @@ def gather_max(table: Tensor, neighborhood: Neighborhood) -> Tensor:
     if neighborhood.start is not None:
         return _block(table, neighborhood).amax(dim=1) * neighborhood.present[:, None]
     if neighborhood.offsets is not None:
-        return F.embedding_bag(
-            neighborhood.index, table, neighborhood.offsets, mode="max", include_last_offset=True
-        )
+        return F.embedding_bag(neighborhood.index, table, neighborhood.offsets, mode="max", include_last_offset=True)
     best: Tensor = _GatherMax.apply(table, neighborhood.index)  # type: ignore[no-untyped-call]
     return best * neighborhood.present[:, None]
 
@@ -42,9 +40,7 @@ def _block(table: Tensor, neighborhood: Neighborhood) -> Tensor:
 
 def _bag(table: Tensor, neighborhood: Neighborhood, mode: str) -> Tensor:
     if neighborhood.offsets is not None:
-        return F.embedding_bag(
-            neighborhood.index, table, neighborhood.offsets, mode=mode, include_last_offset=True
-        )
+        return F.embedding_bag(neighborhood.index, table, neighborhood.offsets, mode=mode, include_last_offset=True)
     # Masking afterwards costs half of what embedding_bag's own padding_idx does.
     return F.embedding_bag(neighborhood.index, table, mode=mode) * neighborhood.present[:, None]
 

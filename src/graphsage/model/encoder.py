@@ -35,7 +35,7 @@ class EncoderConfig:
     """ReLU after the last layer too (line 5)."""
     bias: bool = False
     dropout: float = 0.0
-    """Share of each layer's input that is zeroed in training."""
+    """Share of each hidden vector (the input of layers 2..K, and of the head) that is zeroed in training."""
     identity_dim: int = 0
     """Width of a learned vector for each node. Makes the model transductive: it knows only the nodes it trained on."""
 

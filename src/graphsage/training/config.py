@@ -94,8 +94,9 @@ class Config:
             raise ConfigError(f"lr must be above 0; got {self.lr}")
         if self.task == "unsupervised" and self.patience is not None:
             raise ConfigError("patience watches validation F1, which unsupervised training does not have; leave it out")
-        self.encoder()  # checks the fields of the model and of sampling
-        self.sampling()
+        if self.resolved() is self:
+            self.encoder()  # checks the fields of the model and of sampling
+            self.sampling()
 
     def resolved(self) -> "Config":
         """The same settings with nothing left open."""
@@ -103,22 +104,29 @@ class Config:
         if self.task == "unsupervised":
             choices["last_activation"] = False  # docs/design/0003: with ReLU the embeddings collapse under Equation 1
         filled = {name: value for name, value in choices.items() if getattr(self, name) is None}
-        return dataclasses.replace(self, num_layers=len(self.sample_sizes), **filled)
+        return dataclasses.replace(self, num_layers=len(self.sample_sizes), **filled) if filled else self
 
     def encoder(self) -> EncoderConfig:
-        form = FORMS[self.form]
+        """The part of the settings that shapes the model."""
+        full = self.resolved()
+        assert full.combine is not None
+        assert full.normalize is not None
+        assert full.last_activation is not None
         return EncoderConfig(
-            aggregator=self.aggregator, num_layers=max(len(self.sample_sizes), 1), dim=self.dim,
-            hidden_dim=self.hidden_dim, depth=self.depth, bias=self.bias, dropout=self.dropout,
-            identity_dim=self.identity_dim, combine=self.combine or form["combine"],
-            normalize=self.normalize or form["normalize"],
-            last_activation=form["last_activation"] if self.last_activation is None else self.last_activation,
+            aggregator=full.aggregator, num_layers=max(len(full.sample_sizes), 1), dim=full.dim,
+            hidden_dim=full.hidden_dim, depth=full.depth, bias=full.bias, dropout=full.dropout,
+            identity_dim=full.identity_dim, combine=full.combine, normalize=full.normalize,
+            last_activation=full.last_activation,
         )  # fmt: skip
 
     def sampling(self) -> SamplingConfig:
-        form = FORMS[self.form]
-        return SamplingConfig(sample_sizes=self.sample_sizes, max_degree=self.max_degree, cap=self.cap or form["cap"],
-                              redraw=form["redraw"] if self.redraw is None else self.redraw)  # fmt: skip
+        """The part of the settings that says how neighborhoods are drawn."""
+        full = self.resolved()
+        assert full.cap is not None
+        assert full.redraw is not None
+        return SamplingConfig(
+            sample_sizes=full.sample_sizes, max_degree=full.max_degree, cap=full.cap, redraw=full.redraw
+        )
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -1,0 +1,1 @@
+"""What GraphSAGE is compared with."""

@@ -1,0 +1,62 @@
+"""Logistic regression on a node's own features, and on those of its neighborhood: what a model must beat."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsage.graph.graph import Graph
+from graphsage.graph.split import TRAIN, Split, training_graph
+
+Array = npt.NDArray[Any]
+
+
+def neighbor_means(graph: Graph, x: Array, hops: int) -> Array:
+    """Side by side: the mean of the neighbors' x, the mean of their means, ... (N, hops * D); 0 for isolated nodes."""
+    from scipy.sparse import csr_array
+
+    degrees = graph.degrees.cpu().numpy()
+    weights = np.repeat(1.0 / np.maximum(degrees, 1), degrees).astype(np.float32)
+    n = graph.num_nodes
+    average = csr_array((weights, graph.indices.cpu().numpy(), graph.indptr.cpu().numpy()), shape=(n, n))
+    means = [np.asarray(x, np.float32)]
+    for _ in range(hops):
+        means.append(average @ means[-1])
+    return np.concatenate(means[1:], axis=1) if hops else means[0][:, :0]
+
+
+def inductive_features(graph: Graph, split: Split, x: Array, hops: int) -> Array:
+    """x and its neighbor means, (N, (1 + hops) * D), without a leak: rows of training nodes are computed on the
+    training graph alone, those of held-out nodes on the full graph."""
+    seen = neighbor_means(training_graph(graph, split), x, hops)
+    full = neighbor_means(graph, x, hops)
+    train = (split.codes == TRAIN).numpy()[:, None]
+    return np.concatenate([np.asarray(x, np.float32), np.where(train, seen, full)], axis=1)
+
+
+def logistic_regression(x: Array, labels: Array, train: Array, test: Array, penalty: float = 10.0) -> Array:
+    """Classes (len(test),) or 0 and 1 for each label (len(test), C), learned from the rows `train` of x.
+
+    Columns are standardized by the training rows. `penalty` is the weight of half the squared coefficients against
+    the sum of the training rows' losses; 10 is the best of 1, 3, 10, 30, 100, 1000 on setmm's validation nodes, with
+    and without neighbor means. The fit runs to scikit-learn's own tolerance: stopped early (tol=0.01) it is a much
+    weaker opponent, 0.911 instead of 0.934.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+    from threadpoolctl import threadpool_limits
+
+    scaler = StandardScaler().fit(x[train])
+    x_train, x_test = scaler.transform(x[train]), scaler.transform(x[test])
+
+    def answers(column: Array) -> Array:
+        seen = np.unique(column)
+        if len(seen) == 1:
+            return np.full(len(test), seen[0])
+        with threadpool_limits(1):  # many small products: threads that wait for each other cost more than they bring
+            model = LogisticRegression(C=1.0 / penalty, max_iter=5000).fit(x_train, column)
+        return np.asarray(model.predict(x_test))
+
+    if labels.ndim == 1:
+        return answers(labels[train])
+    return np.stack([answers(column) for column in labels[train].T], axis=1)

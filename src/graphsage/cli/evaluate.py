@@ -1,0 +1,60 @@
+"""`graphsage evaluate`: F1 on nodes that training did not see."""
+
+from typing import Annotated
+
+import typer
+
+from graphsage.cli.options import Device, Inference, Json, OtherData, Run
+
+
+def command(
+    run: Run,
+    data: OtherData = None,
+    part: Annotated[
+        str, typer.Option("--split", help="Which nodes of the split to score.", metavar="test|val|train|all")
+    ] = "test",
+    split_name: Annotated[
+        str | None,
+        typer.Option("--split-name", help="Which of the data's splits.", metavar="NAME", show_default="the run's own"),
+    ] = None,
+    inference: Inference = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Score the model in RUN: micro and macro F1.
+
+    The nodes are attached to the full graph, as if they had just arrived.
+    A model trained without labels is scored as in the paper: by a logistic
+    regression on the embeddings of the training nodes.
+
+    \b
+    Examples:
+      graphsage evaluate run
+      graphsage evaluate run --split val --json
+      graphsage evaluate run other-graph --split all
+    """
+    from graphsage.cli.opening import open_run
+    from graphsage.cli.output import block_progress, print_facts, print_json
+    from graphsage.inference.export import with_known_classes
+
+    opened = open_run(run, data, device)
+    name, split = opened.split(split_name)
+    graph = with_known_classes(opened.model, opened.graph, opened.data.name)
+    with block_progress("embedding") as on_block:
+        f1 = opened.model.evaluate(graph, split, part, inference=inference, on_block=on_block)
+    facts = {
+        "split": part,
+        "nodes": f1.nodes,
+        "micro_f1": f1.micro,
+        "macro_f1": f1.macro,
+        "seed": opened.model.seed,
+        "data": opened.spec,
+        "split_name": name,
+        "inference": inference or opened.model.inference,
+        "classifier": "logistic probe" if opened.model.head is None else "head",
+    }
+    if json:
+        print_json(facts)
+    else:
+        print_facts(facts | {"split": f"{part} of {name}", "nodes": f"{f1.nodes:,}", "micro_f1": f"{f1.micro:.4f}",
+                             "macro_f1": f"{f1.macro:.4f}", "split_name": None})  # fmt: skip

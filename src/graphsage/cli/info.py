@@ -1,0 +1,192 @@
+"""`graphsage info`: what is in a run or in data."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphsage.cli.options import Json
+
+if TYPE_CHECKING:
+    from graphsage.datasets.dataset import Dataset
+
+TOP = 10
+
+
+def command(
+    what: Annotated[str, typer.Argument(help="A run's folder, or data as in `graphsage train`.", metavar="RUN|DATA",
+                                        show_default=False)],
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Describe a trained model or a data set.
+
+    \b
+    Examples:
+      graphsage info setmm
+      graphsage info run --json
+    """
+    from graphsage.cli.output import print_json, working
+
+    folder = Path(what)
+    if is_run(folder):
+        with working(f"reading {what}"):
+            facts = run_facts(folder)
+        show = show_run
+    else:
+        with working(f"reading {what}"):
+            from graphsage.datasets.open import open_data
+
+            facts = data_facts(open_data(what))
+        show = show_data
+    if json:
+        print_json(facts)
+    else:
+        show(facts)
+
+
+def is_run(folder: Path) -> bool:
+    names = ("config.json", "checkpoint.safetensors")
+    return not (folder / "graph.json").exists() and any((folder / name).exists() for name in names)
+
+
+def run_facts(folder: Path) -> dict[str, Any]:
+    from graphsage.cli.settings import RUN_FILE, from_file
+    from graphsage.inference.bundle import read_config
+    from graphsage.inference.model import load
+
+    if not (folder / "config.json").exists():
+        remembered = from_file(folder / RUN_FILE)
+        return {"kind": "run", "run": str(folder), "finished": False, "data": remembered.data,
+                "split": remembered.split, "settings": remembered.values}  # fmt: skip
+    model, bundle = load(folder), read_config(folder)
+    parameters = [*model.encoder.parameters(), *([] if model.head is None else model.head.parameters())]
+    return {
+        "kind": "run",
+        "run": str(folder),
+        "finished": True,
+        "data": model.about.get("data"),
+        "split": model.about.get("split"),
+        "bundle_format": bundle["format"],
+        "graphsage": bundle["graphsage"],
+        "parameters": sum(p.numel() for p in parameters),
+        "features": model.encoder.in_dim,
+        "dim": model.encoder.config.dim,
+        "text_columns": None if model.text is None else list(model.text.vocabularies),
+        "classifier": "logistic probe" if model.head is None else "head",
+        "multilabel": model.multilabel,
+        "num_classes": 0 if model.head is None else model.head.linear.out_features,
+        "classes": None if model.class_names is None else list(model.class_names),
+        "training": model.about.get("training"),
+        "settings": model.about.get("config"),
+    }
+
+
+def data_facts(data: "Dataset") -> dict[str, Any]:
+    import numpy as np
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = data.graph
+    n = graph.num_nodes
+    degrees = graph.degrees.numpy()
+    indices, indptr = graph.indices.numpy(), graph.indptr.numpy()
+    matrix = csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=(n, n))
+    components = connected_components(matrix, directed=graph.directed, connection="weak")[0] if n else 0
+    return {
+        "kind": "data",
+        "data": data.name,
+        "nodes": n,
+        "edges": graph.num_edges,
+        "directed": graph.directed,
+        "isolated_nodes": int((degrees == 0).sum()),
+        "self_loops": graph.num_self_loops,
+        "degree": {"min": int(degrees.min()), "median": float(np.median(degrees)), "mean": float(degrees.mean()),
+                   "max": int(degrees.max())} if n else None,
+        "components": int(components),
+        "features": graph.num_features,
+        "text_columns": list(data.texts) if data.texts else None,
+        "multilabel": graph.multilabel,
+        "num_classes": graph.num_classes,
+        "unlabeled_nodes": _unlabeled(graph.labels),
+        "classes": _class_counts(data),
+        "splits": {name: data.split(name).sizes() for name in data.split_names},
+        "default_split": data.default_split,
+    }  # fmt: skip
+
+
+def _unlabeled(labels: Any) -> int | None:
+    return None if labels is None else int((labels < 0).sum()) if labels.dim() == 1 else 0
+
+
+def _class_counts(data: "Dataset") -> list[dict[str, Any]] | None:
+    """Every class with its number of nodes, the largest first."""
+    graph = data.graph
+    if graph.labels is None:
+        return None
+    if graph.multilabel:
+        counts = graph.labels.long().sum(dim=0).tolist()
+    else:
+        counts = graph.labels[graph.labels >= 0].bincount(minlength=graph.num_classes).tolist()
+    names = graph.class_names or tuple(map(str, range(len(counts))))
+    listed = [{"name": name, "nodes": count} for name, count in zip(names, counts, strict=True)]
+    return sorted(listed, key=lambda one: -one["nodes"])
+
+
+def show_run(facts: dict[str, Any]) -> None:
+    from graphsage.cli.output import print_facts, shortened
+
+    if not facts["finished"]:
+        print_facts({"run": facts["run"], "data": facts["data"], "split": facts["split"],
+                     "state": f"not finished; graphsage train --out {facts['run']} --resume"})  # fmt: skip
+    else:
+        training = facts["training"] or {}
+        best = training.get("best_val_f1")
+        classes = facts["classes"] or []
+        kind = "labels" if facts["multilabel"] else "classes"
+        print_facts({
+            "run": facts["run"],
+            "data": facts["data"],
+            "split": facts["split"],
+            "bundle": f"format {facts['bundle_format']}, written by graphsage {facts['graphsage']}",
+            "parameters": f"{facts['parameters']:,}",
+            "input": f"{facts['features']} features"
+                     + (f" from text ({', '.join(facts['text_columns'])})" if facts["text_columns"] else ""),
+            "output": f"{facts['dim']} numbers a node",
+            kind: f"{facts['num_classes'] or len(classes)} ({shortened(', '.join(classes), 80)})" if classes else None,
+            "training": f"{training['steps']:,} steps, {training['seconds']:.1f} s" if training else None,
+            "best val F1": None if best is None else f"{best:.4f}",
+        })  # fmt: skip
+    print("\nsettings")
+    print_facts({f"  {name}": _shown(value) for name, value in (facts["settings"] or {}).items()})
+
+
+def _shown(value: Any) -> Any:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+def show_data(facts: dict[str, Any]) -> None:
+    from graphsage.cli.output import print_columns, print_facts, shortened
+
+    degree = facts["degree"]
+    features = f"{facts['features']}" if facts["features"] else None
+    if facts["text_columns"]:
+        features = f"from text ({', '.join(facts['text_columns'])})"
+    print_facts({
+        "data": facts["data"],
+        "nodes": f"{facts['nodes']:,} ({facts['isolated_nodes']:,} isolated)",
+        "edges": f"{facts['edges']:,} {'directed' if facts['directed'] else 'undirected'}, "
+                 f"{facts['self_loops']:,} self loops",
+        "degree": degree and f"min {degree['min']:,}, median {degree['median']:,g}, mean {degree['mean']:.1f}, "
+                             f"max {degree['max']:,}",
+        "components": f"{facts['components']:,}",
+        "features": features or "none",
+        "labels" if facts["multilabel"] else "classes": facts["num_classes"] or "none",
+    })  # fmt: skip
+    classes = facts["classes"] or []
+    print_columns([[shortened(c["name"], 60), f"{c['nodes']:,}"] for c in classes[:TOP]], indent="  ", right=(1,))
+    if len(classes) > TOP:
+        print(f"  and {len(classes) - TOP} more")
+    print("splits")
+    marked = {name: " (default)" if name == facts["default_split"] else "" for name in facts["splits"]}
+    sizes = {name: [f"{part} {size:,}" for part, size in parts.items()] for name, parts in facts["splits"].items()}
+    print_columns([[name + marked[name], *sizes[name]] for name in sizes], indent="  ")

@@ -1,0 +1,162 @@
+"""What commands print: data on stdout, progress and remarks on stderr."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.progress import Progress
+
+    from graphsage.datasets.dataset import Dataset
+    from graphsage.graph.split import Split
+    from graphsage.training.loop import Event
+
+HEARTBEAT_SECONDS = 30.0  # without a terminal, a long epoch says this often that it is alive
+
+
+def say(text: str) -> None:
+    """A remark for the person at the keyboard."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """One JSON object on stdout."""
+    print(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """`name  value`, one line a fact, on stdout. Empty ones are left out."""
+    shown = {name: value for name, value in facts.items() if value is not None and value != ""}
+    width = max(map(len, shown), default=0)
+    for name, value in shown.items():
+        print(f"{name:<{width}}   {value}")
+
+
+def print_columns(rows: Sequence[Sequence[str]], indent: str = "", right: Sequence[int] = ()) -> None:
+    """Rows of words as aligned columns on stdout; the columns numbered in `right` are flush right."""
+    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))] if rows else []
+    for row in rows:
+        cells = [word.rjust(width) if c in right else word.ljust(width)
+                 for c, (word, width) in enumerate(zip(row, widths, strict=True))]  # fmt: skip
+        print((indent + "   ".join(cells)).rstrip())
+
+
+def shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
+
+
+def data_summary(data: "Dataset", split_name: str, split: "Split") -> str:
+    """What is about to be learned from, in two lines."""
+    graph = data.graph
+    parts = [f"{graph.num_nodes:,} nodes", f"{graph.num_edges:,} edges", described_features(data)]
+    if graph.labels is not None:
+        parts.append(f"{graph.num_classes} {'labels' if graph.multilabel else 'classes'}")
+    sizes = ", ".join(f"{part} {size:,}" for part, size in split.sizes().items())
+    return f"data    {data.name}: {', '.join(parts)}\nsplit   {split_name}: {sizes}"
+
+
+def described_features(data: "Dataset") -> str:
+    if data.graph.features is not None:
+        return f"{data.graph.num_features} features"
+    if data.texts:
+        return f"features from text ({', '.join(data.texts)})"
+    return "no features"
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner on a terminal, nothing otherwise."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+@contextmanager
+def block_progress(what: str) -> Iterator["Callable[[int, int], None]"]:
+    """A bar on a terminal for `on_block(done, total)`; nothing otherwise."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    progress = _progress("{task.description}")
+    with progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+class TrainingDisplay:
+    """Shows training events: a live line with a bar on a terminal, and a line for each epoch everywhere."""
+
+    def __init__(self) -> None:
+        self.live: Progress | None = None
+        self.last = time.monotonic()
+        self.last_f1 = ""
+
+    def __enter__(self) -> "TrainingDisplay":
+        if sys.stderr.isatty():
+            self.live = _progress("{task.description}", "loss {task.fields[loss]}", "{task.fields[f1]}",
+                                  "{task.fields[speed]} seeds/s")  # fmt: skip
+            self.task = self.live.add_task("preparing", total=None, loss="-", f1="", speed="-")
+            self.live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def __call__(self, event: "Event") -> None:
+        if event.kind == "epoch":
+            self._line(epoch_line(event))
+        elif self.live is None and time.monotonic() - self.last > HEARTBEAT_SECONDS:
+            self._line(step_line(event))
+        if self.live is None:
+            return
+        if event.val_f1 is not None:
+            self.last_f1 = f"val F1 {event.val_f1:.4f}"
+        self.live.update(
+            self.task, description=f"epoch {event.epoch}/{event.epochs}", completed=event.step, total=event.steps,
+            loss=f"{event.loss:.4f}", f1=self.last_f1, speed=f"{event.seeds_per_second:,.0f}",
+        )  # fmt: skip
+
+    def _line(self, text: str) -> None:
+        self.last = time.monotonic()
+        if self.live is None:
+            say(text)
+        else:
+            self.live.console.print(text, highlight=False)
+
+
+def epoch_line(event: "Event") -> str:
+    f1 = "" if event.val_f1 is None else f"   val F1 {event.val_f1:.4f}"
+    return (
+        f"{_epoch(event)}   loss {event.loss:.4f}{f1}   {event.seeds_per_second:,.0f} seeds/s   {event.seconds:.1f} s"
+    )
+
+
+def step_line(event: "Event") -> str:
+    done = f"step {event.step:,}/{event.steps:,}"
+    return f"{_epoch(event)}   {done}   loss {event.loss:.4f}   {event.seconds:.0f} s, {event.seconds_left:.0f} s left"
+
+
+def _epoch(event: "Event") -> str:
+    return f"epoch {event.epoch:>{len(str(event.epochs))}}/{event.epochs}"
+
+
+def _progress(*texts: str) -> "Progress":
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    first, *rest = [TextColumn(text) for text in texts]
+    return Progress(first, BarColumn(bar_width=24), *rest, TimeRemainingColumn(compact=True),
+                    console=Console(stderr=True), transient=True)  # fmt: skip

@@ -1,0 +1,88 @@
+"""A labelled map of embeddings: two principal components, a color for each of the largest classes."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsage.atomic import atomic_file
+
+COLORS = ("#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2", "#6cc5b0", "#9c6b4e", "#ff8ab7", "#1d3557", "#97bbf5")
+REST, INK, FAINT = "#c9ccd1", "#22252a", "#6b7078"
+DIRECT = 8  # classes that are also named in the picture; the legend names all that have a color
+LEADER_POINTS = 22  # a label further from its class than this is joined to it by a line
+
+
+def draw_map(path: Path, z: npt.NDArray[Any], classes: Sequence[str], *, title: str, subtitle: str) -> None:
+    """Draw z (N, D) as an N-point picture; classes beyond the largest ones are gray."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from sklearn.decomposition import PCA
+
+    places = PCA(2, svd_solver="covariance_eigh").fit_transform(z)
+    x, y = places.T
+    named = np.array(classes)
+    largest = Counter(classes).most_common(len(COLORS))
+    colors = {name: COLORS[i] for i, (name, _) in enumerate(largest)}
+    figure = Figure(figsize=(11.5, 7.2), dpi=160, facecolor="white")
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0.03, 0.04, 0.68, 0.83))
+    others = ~np.isin(named, list(colors))
+    if others.any():
+        axes.scatter(x[others], y[others], s=8, c=REST, linewidths=0)
+    order = np.random.default_rng(0).permutation(np.flatnonzero(~others))  # so that no class hides another
+    axes.scatter(x[order], y[order], s=10, c=[colors[name] for name in named[order]], linewidths=0, alpha=0.75)
+    axes.set_axis_off()
+    axes.margins(0.04)
+    taken: list[Any] = []
+    for i, (name, count) in enumerate(largest):
+        axes.scatter([], [], s=38, c=colors[name], linewidths=0, label=f"{name} ({count:,})")
+        if i < DIRECT:
+            taken.append(_label(axes, places[named == name], name, colors[name], taken))
+    if others.any():
+        rest = f"{len(set(named[others]))} smaller classes ({others.sum():,})"
+        axes.scatter([], [], s=38, c=REST, linewidths=0, label=rest)
+    figure.legend(loc="center left", bbox_to_anchor=(0.725, 0.455), frameon=False, fontsize=10, labelcolor=INK,
+                  handletextpad=0.3, labelspacing=0.8)  # fmt: skip
+    figure.text(0.035, 0.945, title, fontsize=17, fontweight="bold", color=INK)
+    figure.text(0.035, 0.906, subtitle, fontsize=10.5, color=FAINT)
+    with atomic_file(path) as temporary:
+        figure.savefig(temporary, format="png")
+
+
+def _label(axes: Any, places: npt.NDArray[Any], name: str, color: str, taken: Sequence[Any]) -> Any:
+    """Write the name at the class's median, or as near to it as the labels in `taken` leave room; return its box."""
+    from matplotlib.patheffects import withStroke
+
+    anchor = np.median(places, axis=0)
+    text = axes.annotate(
+        name, anchor, xytext=(0, 0), textcoords="offset points", ha="center", va="center", fontsize=9.5,
+        fontweight="bold", color=_darker(color), path_effects=[withStroke(linewidth=3.5, foreground="white")], zorder=5,
+    )  # fmt: skip
+    renderer = axes.figure.canvas.get_renderer()
+    inside = axes.get_window_extent(renderer)
+    for offset in _spiral():
+        text.set_position(offset)
+        box = text.get_window_extent(renderer).padded(4)
+        if inside.x0 <= box.x0 and box.x1 <= inside.x1 and not any(box.overlaps(other) for other in taken):
+            break
+    if np.hypot(*offset) > LEADER_POINTS:
+        line = {"arrowstyle": "-", "color": _darker(color), "linewidth": 0.9, "shrinkB": 0}
+        axes.annotate("", anchor, xytext=offset, textcoords="offset points", zorder=4, arrowprops=line)
+    return box
+
+
+def _spiral() -> Iterator[tuple[float, float]]:
+    """Offsets in points, nearest first, wider than they are high as words are."""
+    for radius in range(0, 200, 9):
+        for angle in np.linspace(0, 2 * np.pi, 16, endpoint=False):
+            yield 1.8 * radius * float(np.cos(angle)), radius * float(np.sin(angle))
+
+
+def _darker(color: str) -> tuple[float, ...]:
+    from matplotlib.colors import to_rgb
+
+    return tuple(0.55 * channel for channel in to_rgb(color))

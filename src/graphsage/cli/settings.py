@@ -1,0 +1,160 @@
+"""From a TOML file, `--set name=value` and flags to one checked Config, and the `run.toml` that repeats a run.
+
+Every name is one of Config's. In files and in `--set`, which know no null, the word none stands for it.
+"""
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from graphsage.atomic import atomic_file
+from graphsage.errors import ConfigError
+
+if TYPE_CHECKING:
+    from graphsage.training.config import Config
+
+RUN_FILE = "run.toml"
+_WHERE = ("data", "split")  # a file may also say what to train on
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings by Config's names, only those that were given; and the data and split a file names."""
+
+    values: dict[str, Any]
+    data: str | None = None
+    split: str | None = None
+
+    def followed_by(self, other: "Settings") -> "Settings":
+        """These, overridden by `other`. Whoever says how many epochs no longer wants an older number of steps."""
+        values = {**self.values, **other.values}
+        if "epochs" in other.values and "steps" not in other.values:
+            values.pop("steps", None)
+        return Settings(values, other.data or self.data, other.split or self.split)
+
+    def config(self) -> "Config":
+        from graphsage.training.config import Config
+
+        return Config.from_dict(self.values).resolved()
+
+
+def from_file(path: Path) -> Settings:
+    """Read and check a TOML file; every error names the file and the key."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist; --config takes a TOML file") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path} is a folder; --config takes a TOML file, for a run its {RUN_FILE}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+    where = {name: table.pop(name) for name in _WHERE if name in table}
+    for name, value in where.items():
+        if not isinstance(value, str):
+            raise ConfigError(f"{path}: {name} must be a string; got {value!r}")
+    return Settings(_checked(table, str(path)), where.get("data"), where.get("split"))
+
+
+def from_pairs(pairs: Sequence[str]) -> Settings:
+    """`name=value` of `--set`. The value is written as in TOML; a word needs no quotes."""
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, sign, text = pair.partition("=")
+        if not sign or not name.strip():
+            raise ConfigError(f"--set takes name=value, such as --set cap=row; got {pair!r}")
+        values[name.strip()] = _value(text.strip())
+    return Settings(_checked(values, "--set"))
+
+
+def from_flags(sample_sizes: str | None = None, max_degree: str | None = None, **flags: Any) -> Settings:
+    """Flags that were given; None means that one was not."""
+    values = {name: value for name, value in flags.items() if value is not None}
+    if sample_sizes is not None:
+        values["sample_sizes"] = _numbers("--sample-sizes", sample_sizes)
+    if max_degree is not None:
+        values["max_degree"] = None if max_degree.lower() == "none" else _number("--max-degree", max_degree)
+    return Settings(values)
+
+
+def write_run_file(path: Path, config: "Config", data: str, split: str) -> None:
+    """The resolved settings in the form that `--config` reads, so that a run can be repeated or continued."""
+    from graphsage import __version__
+
+    lines = [f"# graphsage {__version__}; `graphsage train --config {RUN_FILE} --out NEW` repeats this run"]
+    lines += [f"data = {_toml(data)}", f"split = {_toml(split)}"]
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if value is not None or field.default is not None:
+            lines.append(f"{field.name} = {_toml(value)}")
+    with atomic_file(path) as temporary:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _checked(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Types by Config's annotations; ranges and choices are Config's own business."""
+    from pydantic import ConfigDict, ValidationError, create_model
+
+    from graphsage.training.config import Config
+
+    hints = get_type_hints(Config)
+    known = [field.name for field in dataclasses.fields(Config)]
+    for name in values:
+        if name not in known:
+            raise ConfigError(f"{source}: there is no setting {name!r}; settings are {', '.join(sorted(known))}")
+    shape: Any = {name: (hints[name], ...) for name in values}
+    model = create_model("Settings", __config__=ConfigDict(strict=True, extra="forbid"), **shape)
+    given = {name: _plain(value) for name, value in values.items()}
+    try:
+        return dict(model(**given))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{source}: {place}: {first['msg'].lower()}; got {first['input']!r}") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    return None if value == "none" else value
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _numbers(flag: str, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ConfigError(f"{flag} must be whole numbers with commas between, such as 25,10; got {text!r}") from None
+
+
+def _number(flag: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(f"{flag} must be a whole number or none; got {text!r}") from None
+
+
+def _toml(value: Any) -> str:
+    if value is None:
+        return '"none"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str):
+        escaped = "".join(_escape(c) for c in value)
+        return f'"{escaped}"'
+    return repr(value)
+
+
+def _escape(character: str) -> str:
+    if character in '\\"':
+        return "\\" + character
+    return f"\\u{ord(character):04x}" if ord(character) < 32 or ord(character) == 127 else character

@@ -1,0 +1,203 @@
+"""`graphsage train`: learn an encoder from the training part of a graph."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphsage.cli.options import Device, Json
+from graphsage.errors import ConfigError, OutputError
+
+if TYPE_CHECKING:
+    from graphsage.cli.settings import Settings
+    from graphsage.datasets.dataset import Dataset
+    from graphsage.inference.model import Model
+
+MODEL, SAMPLING, LEARNING, FEATURES = "Model", "Neighborhoods", "Learning", "Features"
+RUN_FILES = ("config.json", "model.safetensors", "text.json", "text.safetensors", "checkpoint.safetensors", "log.jsonl",
+             "run.toml")  # fmt: skip
+A_RUN = ("config.json", "checkpoint.safetensors")
+
+
+def _option(*names: str, help: str, panel: str, default: str | None = None, metavar: str | None = None) -> Any:
+    shown: str | bool = False if default is None else default
+    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=shown, metavar=metavar)
+
+
+def command(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the run: model, checkpoint, log, settings.",
+                                      metavar="RUN", show_default=False)],
+    data: Annotated[str | None, typer.Argument(
+        help="A built-in name (setmm), a graph folder, a GraphSAGE release prefix such as data/ppi, or PyG's PPI "
+             "folder.",
+        metavar="DATA", show_default=False)] = None,
+    split: Annotated[str | None, typer.Option(
+        "--split", help="Which of the data's splits; random and time work for most data.", metavar="NAME",
+        show_default="the data's own")] = None,
+    config: Annotated[Path | None, typer.Option("--config", help="TOML file of settings; flags override it.",
+                                                metavar="FILE", show_default=False)] = None,
+    settings: Annotated[list[str] | None, typer.Option(
+        "--set", metavar="NAME=VALUE", show_default=False,
+        help="Any setting by its name, also the rare ones: combine, normalize, last_activation, cap, redraw, clip, "
+             "bias, depth, num_walks, walk_length, num_negatives. May be repeated.")] = None,
+    resume: Annotated[bool, typer.Option("--resume",
+                                         help="Continue the run in RUN; its settings are remembered.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in RUN.")] = False,
+    device: Device = "auto",
+    json: Json = False,
+    task: Annotated[str | None, _option("--task", help="supervised (classes), unsupervised (the graph itself) or "
+                                        "joint (both).", panel=LEARNING, default="supervised", metavar="TASK")] = None,
+    epochs: Annotated[int | None, _option("--epochs", help="Passes over the training nodes (or pairs).", panel=LEARNING,
+                                          default="10; unsupervised 1")] = None,
+    steps: Annotated[int | None, _option("--steps", help="Stop after this many steps instead.", panel=LEARNING)] = None,
+    batch_size: Annotated[int | None, _option("--batch-size", help="Targets in a step.", panel=LEARNING,
+                                              default="512")] = None,
+    lr: Annotated[float | None, _option("--lr", help="Adam's learning rate.", panel=LEARNING,
+                                        default="0.01; joint 0.001; unsupervised 0.0001")] = None,
+    dropout: Annotated[float | None, _option("--dropout", help="Share of hidden values zeroed in training.",
+                                             panel=LEARNING, default="0")] = None,
+    weight_decay: Annotated[float | None, _option("--weight-decay", help="L2 penalty on the weights.", panel=LEARNING,
+                                                  default="0")] = None,
+    patience: Annotated[int | None, _option("--patience", help="Stop after this many epochs without a better "
+                                            "validation F1 and keep the best weights.", panel=LEARNING,
+                                            default="never")] = None,
+    supervised_weight: Annotated[float | None, _option("--supervised-weight", panel=LEARNING, default="1",
+                                                       help="Weight of the class loss in the joint task.")] = None,
+    negatives_per_pair: Annotated[bool | None, _option("--negatives-per-pair", panel=LEARNING,
+                                                       help="Draw negatives for each pair, not once a batch.")] = None,
+    seed: Annotated[int | None, _option("--seed", help="The same seed gives the same model.", panel=LEARNING,
+                                        default="0")] = None,
+    aggregator: Annotated[str | None, _option("--aggregator", help="How neighbors are summed up: mean, gcn, lstm, pool "
+                                              "or meanpool.", panel=MODEL, default="mean", metavar="NAME")] = None,
+    form: Annotated[str | None, _option("--form", help="paper (its text) or reference (what the authors' code does).",
+                                        panel=MODEL, default="paper", metavar="FORM")] = None,
+    dim: Annotated[int | None, _option("--dim", help="Width of the embeddings.", panel=MODEL, default="256")] = None,
+    hidden_dim: Annotated[int | None, _option("--hidden-dim", help="Width inside pool and LSTM aggregators.",
+                                              panel=MODEL, default="pool 512, LSTM 128")] = None,
+    head_scale: Annotated[bool | None, _option("--head-scale", panel=MODEL,
+                                               help="Learn one factor for all class scores; helps small data.")] = None,
+    inference: Annotated[str | None, _option("--inference", help="How the model embeds later: exact (from all "
+                                             "neighbors) or sampled.", panel=MODEL, metavar="KIND",
+                                             default="exact")] = None,
+    sample_sizes: Annotated[str | None, _option("--sample-sizes", help="Neighbors drawn in each layer, S_1 first; the "
+                                                "last are a node's direct neighbors. As many numbers as layers.",
+                                                panel=SAMPLING, default="25,10", metavar="S1,S2")] = None,
+    max_degree: Annotated[str | None, _option("--max-degree", help="Nodes keep at most this many neighbors; none keeps "
+                                              "all.", panel=SAMPLING, default="128", metavar="N|none")] = None,
+    identity_dim: Annotated[int | None, _option("--identity-dim", help="Width of a learned vector for each node; such "
+                                                "a model knows only its training graph.", panel=FEATURES,
+                                                default="0")] = None,
+    degree_features: Annotated[bool | None, _option("--degree-features", panel=FEATURES,
+                                                    help="Add the node's degree to its features; done anyway for a "
+                                                    "graph without features.")] = None,
+    no_standardize: Annotated[bool | None, _option("--no-standardize", panel=FEATURES,
+                                                   help="Take features as they are, not shifted and scaled.")] = None,
+) -> None:  # fmt: skip
+    """Train a model on DATA and keep it in RUN.
+
+    Only the training part of the split is seen, with the edges among its nodes.
+    Ctrl-C stops after the current step; --resume continues to the same bits.
+
+    \b
+    Examples:
+      graphsage train setmm --out run
+      graphsage train data/ppi --out run --aggregator pool --patience 5
+      graphsage train setmm --out run --task unsupervised --steps 2000
+      graphsage train setmm --out run --form reference --set clip=1.0
+      graphsage train --out run --resume --epochs 20
+    """
+    from graphsage.cli import settings as reading
+
+    given = reading.Settings({}, data, split)
+    flags = reading.from_flags(
+        task=task, form=form, aggregator=aggregator, sample_sizes=sample_sizes, dim=dim, hidden_dim=hidden_dim,
+        epochs=epochs, steps=steps, batch_size=batch_size, lr=lr, dropout=dropout, head_scale=head_scale,
+        weight_decay=weight_decay, patience=patience, max_degree=max_degree, identity_dim=identity_dim,
+        degree_features=degree_features, standardize=False if no_standardize else None, inference=inference,
+        negatives_per_pair=negatives_per_pair, supervised_weight=supervised_weight, seed=seed,
+    )  # fmt: skip
+    chosen = reading.Settings({})
+    if resume and (out / reading.RUN_FILE).exists():
+        chosen = reading.from_file(out / reading.RUN_FILE)
+    if config is not None:
+        chosen = chosen.followed_by(reading.from_file(config))
+    chosen = chosen.followed_by(reading.from_pairs(settings or [])).followed_by(flags).followed_by(given)
+    _make_room(out, resume, overwrite)
+    _run(out, chosen, resume, device, json)
+
+
+def _make_room(out: Path, resume: bool, overwrite: bool) -> None:
+    if resume and overwrite:
+        raise ConfigError("--resume continues the run and --overwrite removes it; give one of them")
+    if resume or not out.is_dir():
+        return
+    if any((out / name).exists() for name in A_RUN):
+        if not overwrite:
+            raise OutputError(f"{out} already holds a run; continue it with --resume, replace it with --overwrite, "
+                              "or choose another --out")  # fmt: skip
+        for name in RUN_FILES:
+            (out / name).unlink(missing_ok=True)
+    elif others := sorted(path.name for path in out.iterdir() if path.name not in RUN_FILES):
+        raise OutputError(f"{out} is not empty (it holds {others[0]}) and is not a run; choose another --out")
+
+
+def _run(out: Path, chosen: "Settings", resume: bool, device: str, json: bool) -> None:
+    from graphsage.cli.output import TrainingDisplay, data_summary, say, working
+    from graphsage.cli.settings import RUN_FILE, write_run_file
+
+    if chosen.data is None:
+        raise ConfigError(
+            "say what to train on: graphsage train DATA --out RUN; DATA may be setmm, a folder or a prefix"
+        )
+    config = chosen.config()
+    with working("loading torch"):
+        from graphsage.datasets.open import open_data
+        from graphsage.training.loop import Interrupted
+        from graphsage.training.train import choose_device, train
+    choose_device(device)
+    with working(f"reading {chosen.data}"):
+        data = open_data(chosen.data)
+        split_name = chosen.split or data.default_split
+        split = data.split(split_name)
+    say(data_summary(data, split_name, split))
+    say(f"model   {config.task}, {config.aggregator}, {config.form} form, {config.dim} wide, "
+        f"sample sizes {', '.join(map(str, config.sample_sizes))}, seed {config.seed}")  # fmt: skip
+    place = lasting_name(chosen.data)
+    write_run_file(out / RUN_FILE, config, place, split_name)
+    try:
+        with TrainingDisplay() as display:
+            model = train(data, split_name, config, out=out, resume=resume, device=device, on_event=display,
+                          about={"data": place, "split": split_name})  # fmt: skip
+    except Interrupted:
+        say(f"interrupted; continue with --resume (graphsage train --out {out} --resume)")
+        raise typer.Exit(130) from None
+    _report(out, data, split_name, model, json)
+
+
+def lasting_name(data: str) -> str:
+    """How a run remembers its data: a built-in name as it is, a path from the root."""
+    from graphsage.datasets.open import BUILT_IN
+
+    return data if data in BUILT_IN else str(Path(data).absolute())
+
+
+def _report(out: Path, data: "Dataset", split: str, model: "Model", json: bool) -> None:
+    from graphsage.cli.output import print_json
+
+    done = model.about["training"]
+    f1 = done["best_val_f1"] if model.about["config"]["patience"] else _last_val_f1(out)
+    if json:
+        print_json({"run": str(out), "data": data.name, "split": split, "task": model.about["config"]["task"],
+                    "seed": model.seed, "steps": done["steps"], "seconds": done["seconds"], "val_f1": f1})  # fmt: skip
+    else:
+        score = "" if f1 is None else f", validation F1 {f1:.4f}"
+        print(f"{done['steps']:,} steps in {done['seconds']:.1f} s{score}; the model is in {out}")
+
+
+def _last_val_f1(out: Path) -> float | None:
+    """Of the weights that were kept, unless early stopping went back to better ones."""
+    import json
+
+    lines = (out / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    f1: float | None = json.loads(lines[-1])["val_f1"] if lines else None
+    return f1

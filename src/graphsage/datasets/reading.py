@@ -1,0 +1,86 @@
+"""JSON and `.npy` files of other people's formats, read with errors that name the file and the row."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsage.errors import DataError
+from graphsage.graph.storage import load_array
+
+_CHUNK_NUMBERS = 1 << 22
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON file whose top level is an object."""
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is not whole JSON ({error}); fetch or write it again") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror})") from error
+    if not isinstance(content, dict):
+        raise DataError(f"{path} must hold a JSON object {{...}}; got a {type(content).__name__}")
+    return content
+
+
+def read_list(content: dict[str, Any], names: tuple[str, ...], path: Path) -> list[dict[str, Any]]:
+    """The first of `names` in a JSON object: a list of objects."""
+    for name in names:
+        if name in content:
+            break
+    else:
+        raise DataError(f"{path} lacks {names[0]!r}; it must be a graph in node-link form")
+    rows = content[name]
+    if not isinstance(rows, list):
+        raise DataError(f"{path}: {name!r} must be a list; got a {type(rows).__name__}")
+    for row, value in enumerate(rows):
+        if not isinstance(value, dict):
+            raise DataError(f"{path}: {name} row {row} must be an object; got {value!r}")
+    return rows
+
+
+def read_column(rows: list[dict[str, Any]], key: str, path: Path, of: str) -> list[Any]:
+    """`key` of each row; a row without it is an error."""
+    try:
+        return [row[key] for row in rows]
+    except KeyError:
+        row = next(i for i, value in enumerate(rows) if key not in value)
+        raise DataError(f"{path}: {of} row {row} lacks {key!r}") from None
+
+
+def read_features(path: Path, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.float32]:
+    """A table of numbers (M, D) as float32, in the order of `rows` where given; NaN and infinity are errors."""
+    table = read_table(path)
+    order = np.arange(len(table)) if rows is None else rows
+    features = np.empty((len(order), table.shape[1]), np.float32)
+    step = max(1, _CHUNK_NUMBERS // max(1, table.shape[1]))
+    for start in range(0, len(order), step):
+        chosen = order[start : start + step]
+        with np.errstate(over="ignore"):  # beyond float32: reported as infinity
+            features[start : start + step] = table[chosen]
+        finite = np.isfinite(features[start : start + step]).all(axis=1)
+        if not finite.all():
+            raise DataError(
+                f"{path} row {chosen[~finite][0]} holds NaN or infinity (as float32); fill or drop it first"
+            )
+    return features
+
+
+def read_table(path: Path, dimensions: int = 2) -> Any:
+    """A numeric `.npy` array of the given number of dimensions, mapped."""
+    table = load_array(path)
+    if table.dtype.kind not in "fiub" or table.ndim != dimensions:
+        shape = "(rows, columns)" if dimensions == 2 else "(rows,)"
+        raise DataError(f"{path} must hold numbers of shape {shape}; got {table.dtype} {table.shape}")
+    return table
+
+
+def check_count(path: Path, got: int, wanted: int, than: str) -> None:
+    """Files that describe the same nodes must agree on how many there are."""
+    if got != wanted:
+        raise DataError(f"{path} has {got} rows, but {than} has {wanted} nodes; the files do not belong together")

@@ -1,0 +1,237 @@
+"""Text columns -> numbers: TF-IDF and a truncated SVD, learned from the training nodes alone.
+
+Each column has a vocabulary of its own, because a symbol of a formula and the same letter in a sentence are
+different words. A document's weight for a term that occurs t times is (1 + ln t) * idf, where
+idf = 1 + ln((1 + n) / (1 + n_term)) over the n training documents; a column's weights are scaled to length 1, the
+columns are laid side by side, and the SVD's right singular vectors project them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsage.errors import BundleError, ConfigError, DataError
+
+_EDGES = re.compile(r"^\W+|[\W_]+$")
+_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+Columns = Mapping[str, Sequence[str]]
+Floats = npt.NDArray[np.float32]
+
+
+def tokens(text: str) -> Iterator[str]:
+    """Terms of a text: each piece between spaces, the lower-case word inside it, and the words that the piece joins.
+
+    So `detachment,` also counts as `detachment`, and `one-to-one` or `USGraph` as their parts, while the symbols of a
+    formula (`|-`, `e.`, `U_`) stay what they are.
+    """
+    for piece in text.split():
+        yield from _terms(piece)
+
+
+@lru_cache(1 << 16)
+def _terms(piece: str) -> tuple[str, ...]:
+    word = _EDGES.sub("", piece).lower()
+    parts = _PARTS.findall(piece)
+    return (
+        piece,
+        *([word] if word and word != piece else []),
+        *(part.lower() for part in parts if len(parts) > 1),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TfidfSvd:
+    """How text becomes `dim` numbers a node; `fit` learns the rest from the training rows."""
+
+    dim: int = 256
+    """Width of the result. With fewer training rows or terms than that, the last columns are zero."""
+    min_df: int = 2
+    """A term must occur in this many training documents (in all of them where there are fewer)."""
+    max_features: int = 20_000
+    """Terms kept in each column: the most frequent ones."""
+    iterations: int = 2
+    """Power iterations of the randomized SVD."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("dim", "min_df", "max_features"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be 1 or more; got {getattr(self, name)}")
+        if self.iterations < 0:
+            raise ConfigError(f"iterations must be 0 or more; got {self.iterations}")
+
+    def fit(self, columns: Columns, rows: npt.NDArray[np.int64]) -> "FittedText":
+        """Learn vocabularies, idf and the projection from `rows`; the text of other rows is never looked at."""
+        total = _check_columns(columns)
+        rows = np.asarray(rows)
+        if len(rows) == 0:
+            raise DataError("text features need at least one training row; got none")
+        if rows.min() < 0 or rows.max() >= total:
+            raise DataError(f"training rows must be 0 to {total - 1}; got {rows.min()} to {rows.max()}")
+        chosen = {name: [texts[row] for row in rows.tolist()] for name, texts in columns.items()}
+        vocabularies = {}
+        idf = []
+        for name, texts in chosen.items():
+            vocabularies[name], weights = self._learn_column(texts)
+            idf.append(weights)
+        unprojected = FittedText(self, vocabularies, np.concatenate(idf), np.zeros((0, sum(map(len, idf))), np.float32))
+        return FittedText(self, vocabularies, unprojected.idf, self._project(unprojected.weigh(chosen)))
+
+    def _learn_column(self, texts: list[str]) -> tuple[tuple[str, ...], Floats]:
+        """The column's terms in alphabetic order and their idf."""
+        documents: dict[str, int] = {}
+        for text in texts:
+            for term in set(tokens(text)):
+                documents[term] = documents.get(term, 0) + 1
+        frequent = [term for term, count in documents.items() if count >= min(self.min_df, len(texts))]
+        kept = sorted(sorted(frequent, key=lambda term: (-documents[term], term))[: self.max_features])
+        counts = np.array([documents[term] for term in kept], np.float64)
+        return tuple(kept), (1 + np.log((1 + len(texts)) / (1 + counts))).astype(np.float32)
+
+    def _project(self, weights: Any) -> Floats:
+        """Right singular vectors (at most dim, terms) of the training documents' weights."""
+        from sklearn.utils.extmath import randomized_svd
+
+        rank = min(self.dim, *weights.shape)
+        if rank == 0 or weights.nnz == 0:
+            return np.zeros((0, weights.shape[1]), np.float32)
+        _, _, components = randomized_svd(
+            weights, rank, n_iter=self.iterations, power_iteration_normalizer="LU", random_state=self.seed
+        )
+        return np.ascontiguousarray(components, dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedText:
+    """What `TfidfSvd.fit` learned: `idf` (T,) over the terms of all columns in order, `components` (at most dim, T)."""
+
+    settings: TfidfSvd
+    vocabularies: dict[str, tuple[str, ...]]
+    idf: Floats
+    components: Floats
+
+    def transform(self, columns: Columns) -> Floats:
+        """Features (N, dim) of any rows. Unknown terms are ignored; a row without a known term is zero."""
+        weights = self.weigh(columns)
+        features = np.zeros((weights.shape[0], self.settings.dim), np.float32)
+        if len(self.components):
+            features[:, : len(self.components)] = weights @ self.components.T
+        return features
+
+    def weigh(self, columns: Columns) -> Any:
+        """TF-IDF weights before the projection: a sparse (N, T) matrix, each column's part of length 1 or 0."""
+        from scipy.sparse import hstack
+
+        missing = [name for name in self.vocabularies if name not in columns]
+        if missing:
+            raise DataError(f"text features were fitted on {', '.join(self.vocabularies)}; got no {', '.join(missing)}")
+        _check_columns({name: columns[name] for name in self.vocabularies})
+        parts, start = [], 0
+        for name, terms in self.vocabularies.items():
+            counts = _count(columns[name], self._positions[name])
+            counts.data = 1 + np.log(counts.data)
+            weights = counts.multiply(self.idf[None, start : start + len(terms)]).tocsr()
+            lengths = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).ravel())
+            weights.data /= np.repeat(lengths, np.diff(weights.indptr))  # an empty row has nothing to divide
+            parts.append(weights)
+            start += len(terms)
+        return hstack(parts, format="csr", dtype=np.float32)
+
+    @cached_property
+    def _positions(self) -> dict[str, dict[str, int]]:
+        return {name: {term: i for i, term in enumerate(terms)} for name, terms in self.vocabularies.items()}
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Everything learned, as JSON values and arrays; `from_state` makes the same transform of it."""
+        columns = [{"name": name, "terms": list(terms)} for name, terms in self.vocabularies.items()]
+        config = {"kind": "tfidf-svd", "settings": asdict(self.settings), "columns": columns}
+        return config, {"idf": self.idf, "components": self.components}
+
+    @staticmethod
+    def from_state(config: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> "FittedText":
+        """Rebuild from `state`; anything missing or inconsistent is a BundleError that names it."""
+        if not isinstance(config, Mapping) or config.get("kind") != "tfidf-svd":
+            raise BundleError("the text features' description must be of kind 'tfidf-svd'; save the model again")
+        vocabularies = _read_vocabularies(config.get("columns"))
+        terms = sum(map(len, vocabularies.values()))
+        idf = _read_array(arrays, "idf", (terms,))
+        components = _read_array(arrays, "components", (None, terms))
+        settings = _read_settings(config.get("settings"))
+        if len(components) > settings.dim:
+            raise BundleError(f"the text features' components have {len(components)} rows; dim is {settings.dim}")
+        return FittedText(settings, vocabularies, idf, components)
+
+
+def _check_columns(columns: Columns) -> int:
+    """The common number of rows."""
+    if not columns:
+        raise DataError("text features need at least one text column; got none")
+    lengths = {name: len(texts) for name, texts in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"text columns must have the same number of rows; got {lengths}")
+    for name, texts in columns.items():
+        for row, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise DataError(f"text column {name!r} must hold strings; row {row} is {text!r}; use '' for no text")
+    return next(iter(lengths.values()))
+
+
+def _count(texts: Sequence[str], positions: dict[str, int]) -> Any:
+    """How often each known term occurs: a sparse (N, T) float32 matrix."""
+    from scipy.sparse import csr_matrix
+
+    indices: list[int] = []
+    indptr = [0]
+    for text in texts:
+        indices.extend(position for term in tokens(text) if (position := positions.get(term)) is not None)
+        indptr.append(len(indices))
+    counts = csr_matrix(
+        (np.ones(len(indices), np.float32), np.array(indices, np.int32), np.array(indptr)), (len(texts), len(positions))
+    )
+    counts.sum_duplicates()
+    return counts
+
+
+def _read_vocabularies(columns: Any) -> dict[str, tuple[str, ...]]:
+    try:
+        read = {str(column["name"]): tuple(column["terms"]) for column in columns}
+    except (TypeError, KeyError) as error:
+        raise BundleError(f"the text features' columns cannot be read ({error!r}); save the model again") from error
+    for name, terms in read.items():
+        if not all(isinstance(term, str) for term in terms) or len(set(terms)) != len(terms):
+            raise BundleError(f"the terms of text column {name!r} must be different strings; save the model again")
+    if not read:
+        raise BundleError("the text features name no column; save the model again")
+    return read
+
+
+def _read_array(arrays: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int | None, ...]) -> Floats:
+    if name not in arrays:
+        raise BundleError(f"the text features lack the array {name!r}; save the model again")
+    array = np.asarray(arrays[name])
+    fits = array.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, array.shape, strict=True))
+    if not fits or array.dtype != np.float32:
+        wanted = tuple("any" if size is None else size for size in shape)
+        raise BundleError(f"the text features' {name} must be float32 {wanted}; got {array.dtype} {array.shape}")
+    if not np.isfinite(array).all():
+        raise BundleError(f"the text features' {name} hold NaN or infinity; save the model again")
+    return array
+
+
+def _read_settings(settings: Any) -> TfidfSvd:
+    names = {field.name for field in fields(TfidfSvd)}
+    if (
+        not isinstance(settings, Mapping)
+        or set(settings) != names
+        or not all(type(v) is int for v in settings.values())
+    ):
+        raise BundleError(f"the text features' settings must be whole numbers for {', '.join(sorted(names))}")
+    try:
+        return TfidfSvd(**settings)
+    except ConfigError as error:
+        raise BundleError(f"the text features' settings are wrong: {error}") from error

@@ -1,0 +1,157 @@
+"""A model's results as files: whole or not at all, in the format that the file's suffix names."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from graphsage.atomic import atomic_file
+from graphsage.datasets.dataset import Dataset
+from graphsage.errors import ConfigError, DataError
+from graphsage.graph.graph import Graph
+from graphsage.inference.model import Model
+
+Column = Sequence[Any] | npt.NDArray[Any]
+"""N values, N lists of words or numbers, or an (N, D) array."""
+
+
+def graph_for(model: Model, data: Dataset) -> Graph:
+    """The graph of `data` as `model` sees it: raw text becomes features by the recipe that was fitted at training
+    time, never by a new fit."""
+    if model.text is None:
+        return data.graph
+    if not data.texts:
+        raise DataError(
+            f"the model reads nodes' texts ({', '.join(model.text.vocabularies)}), and {data.name} has none"
+        )
+    return data.graph.replace(features=torch.from_numpy(model.text.transform(data.texts)))
+
+
+def with_known_classes(model: Model, graph: Graph, name: str) -> Graph:
+    """Labels renumbered to the model's classes where the data (called `name`) lists the same classes otherwise."""
+    ours, theirs = model.class_names, graph.class_names
+    if model.head is None or graph.labels is None or ours is None or theirs is None or ours == theirs:
+        return graph
+    unknown = [c for c in theirs if c not in ours]
+    if unknown:
+        raise DataError(f"{name} has a class {unknown[0]!r} that the model does not know; it knows {_some(ours)}")
+    places = torch.tensor([ours.index(c) for c in theirs])
+    if graph.multilabel:
+        labels = graph.labels.new_zeros(graph.num_nodes, len(ours))
+        labels[:, places] = graph.labels
+    else:
+        labels = torch.where(graph.labels >= 0, places[graph.labels.clamp(min=0).long()], -1)
+    return graph.replace(labels=labels, class_names=ours)
+
+
+def embedding_columns(graph: Graph, nodes: Tensor, z: Tensor) -> dict[str, Column]:
+    """id, embedding."""
+    return {"id": _ids(graph, nodes), "embedding": z.numpy()}
+
+
+def prediction_columns(model: Model, graph: Graph, nodes: Tensor, probabilities: Tensor) -> dict[str, Column]:
+    """id, the predicted class (or list of labels), its probability (or theirs), and `p_<name>` for every class."""
+    names = class_names(model, probabilities.shape[1])
+    decided, p = model.decide(probabilities), probabilities.numpy()
+    columns: dict[str, Column] = {"id": _ids(graph, nodes)}
+    if model.multilabel:
+        chosen = [np.flatnonzero(row) for row in decided.numpy()]
+        columns["labels"] = [[names[label] for label in labels] for labels in chosen]
+        columns["probability"] = [row[labels].tolist() for row, labels in zip(p, chosen, strict=True)]
+    else:
+        columns["class"] = [names[label] for label in decided.tolist()]
+        columns["probability"] = p.max(axis=1)
+    return columns | {f"p_{name}": p[:, c] for c, name in enumerate(names)}
+
+
+def class_names(model: Model, count: int) -> tuple[str, ...]:
+    """The names of the classes; where there are none, their numbers."""
+    return model.class_names or tuple(map(str, range(count)))
+
+
+def write_table(path: str | Path, columns: Mapping[str, Column]) -> list[Path]:
+    """Write columns of equal length to a .parquet, .csv or .npy file, and return the files made.
+
+    An (N, D) column is a list in Parquet, D columns `name_0`... in CSV, and the whole array in .npy, which has room
+    for just one; its `id` column goes to `.ids.json` beside it.
+    """
+    path = Path(path)
+    return [*check_suffix(path)(path, columns), path]
+
+
+def check_suffix(path: str | Path, known: Sequence[str] | None = None) -> Callable[..., list[Path]]:
+    """The writer for a file's suffix; a suffix outside `known` is an error, best found before the work is done."""
+    suffix = Path(path).suffix.lower()
+    known = tuple(_WRITERS) if known is None else known
+    if suffix not in known:
+        raise ConfigError(f"{path}: the file must end in {', '.join(known)}; got {suffix or 'no ending'!r}")
+    return _WRITERS[suffix]
+
+
+def _write_parquet(path: Path, columns: Mapping[str, Column]) -> list[Path]:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    def arrow(values: Column) -> Any:
+        if isinstance(values, np.ndarray) and values.ndim == 2:
+            flat = pa.array(np.ascontiguousarray(values).ravel())
+            return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+        return pa.array(values)
+
+    with atomic_file(path) as temporary:
+        pa.parquet.write_table(pa.table({name: arrow(values) for name, values in columns.items()}), temporary)
+    return []
+
+
+def _write_csv(path: Path, columns: Mapping[str, Column]) -> list[Path]:
+    import pyarrow as pa
+    import pyarrow.csv
+
+    flat: dict[str, Any] = {}
+    for name, values in columns.items():
+        if isinstance(values, np.ndarray) and values.ndim == 2:
+            flat |= {f"{name}_{d}": values[:, d] for d in range(values.shape[1])}
+        elif len(values) and isinstance(values[0], list):
+            flat[name] = [";".join(_word(item) for item in row) for row in values]
+        else:
+            flat[name] = values
+    with atomic_file(path) as temporary:
+        pa.csv.write_csv(pa.table(flat), temporary)
+    return []
+
+
+def _write_npy(path: Path, columns: Mapping[str, Column]) -> list[Path]:
+    matrices = [values for values in columns.values() if isinstance(values, np.ndarray) and values.ndim == 2]
+    if len(matrices) != 1 or set(columns) - {"id"} != {n for n, v in columns.items() if v is matrices[0]}:
+        raise ConfigError(f"{path}: .npy holds one array and nothing else; write .parquet or .csv")
+    made = []
+    if "id" in columns:
+        beside = path.with_suffix(".ids.json")
+        with atomic_file(beside) as temporary:
+            ids = columns["id"]
+            listed = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
+            temporary.write_text(json.dumps(listed, ensure_ascii=False) + "\n", encoding="utf-8")
+        made.append(beside)
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        np.save(file, matrices[0])
+    return made
+
+
+_WRITERS: dict[str, Callable[..., list[Path]]] = {".parquet": _write_parquet, ".csv": _write_csv, ".npy": _write_npy}
+
+
+def _word(item: Any) -> str:
+    return f"{item:.6g}" if isinstance(item, float) else str(item)
+
+
+def _ids(graph: Graph, nodes: Tensor) -> list[str | int]:
+    return [graph.id_of(row) for row in nodes.tolist()]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")

@@ -1,0 +1,57 @@
+"""The front door: help, version, usage errors."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from command_line import Command
+
+from graphsage import __version__
+
+COMMANDS = ["train", "demo", "evaluate", "embed", "predict", "info", "data"]
+
+
+def test_help_names_every_command(graphsage: Command) -> None:
+    for words in (["--help"], []):
+        answer = graphsage(*words)
+        assert answer.code == 0
+        assert all(command in answer.out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "data list", "data build"])
+def test_every_command_has_help_and_json(graphsage: Command, command: str) -> None:
+    answer = graphsage(*command.split(), "--help")
+    assert answer.code == 0
+    assert command == "data" or "--json" in answer.out
+
+
+def test_version_is_the_packages(graphsage: Command) -> None:
+    assert graphsage("--version").out == f"graphsage {__version__}\n"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["--version"]])
+def test_help_does_not_load_torch(words: list[str]) -> None:
+    code = (
+        "import json, sys; from graphsage.cli.main import main; "
+        f"code = main({words!r}); print(json.dumps([code, *sys.modules]), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    exit_code, *modules = json.loads(done.stderr)
+    assert exit_code == 0
+    assert {"torch", "sklearn", "scipy", "pyarrow", "matplotlib", "numpy"}.isdisjoint(modules)
+
+
+def test_python_m_graphsage_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "graphsage", "train", "--no-such"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: No such option: --no-such")
+
+
+def test_a_usage_error_says_where_help_is(graphsage: Command) -> None:
+    assert "see `graphsage --help`" in graphsage("no-such-command").error
+    assert "see `graphsage train --help`" in graphsage("train", "setmm").error
+    assert "'--epochs'" in graphsage("train", "setmm", "--out", "x", "--epochs", "many").error

@@ -1,0 +1,161 @@
+"""`graphsage evaluate`, `embed` and `predict`: a trained model on its own data and on other data."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+import torch
+from command_line import KINDS, SMALL, Command, N, planted, split
+
+from graphsage.datasets.dataset import Dataset
+from graphsage.features.text import TfidfSvd
+from graphsage.graph.split import Split
+from graphsage.graph.storage import save_graph
+from graphsage.inference.model import load
+
+
+def test_evaluate_has_the_promised_shape(graphsage: Command, run: Path, data: Path) -> None:
+    answer = graphsage("evaluate", run, "--split", "test", "--json").json
+    assert {name: answer[name] for name in ("split", "nodes", "seed", "data", "inference", "classifier")} == {
+        "split": "test", "nodes": 18, "seed": 0, "data": str(data), "inference": "exact", "classifier": "head",
+    }  # fmt: skip
+    expected = load(run).evaluate(planted(), split(), "test")
+    assert answer["micro_f1"] == expected.micro
+    assert answer["macro_f1"] == expected.macro
+    assert expected.micro > 0.8
+
+
+@pytest.mark.parametrize(("part", "nodes"), [("train", 54), ("val", 18), ("all", 90)])
+def test_evaluate_scores_the_part_asked_for(graphsage: Command, run: Path, part: str, nodes: int) -> None:
+    assert graphsage("evaluate", run, "--split", part, "--json").json["nodes"] == nodes
+
+
+def test_evaluate_speaks_plainly_without_json(graphsage: Command, run: Path) -> None:
+    lines = graphsage("evaluate", run).out.splitlines()
+    assert "split        test of given" in lines
+    assert any(line.startswith("micro_f1     ") for line in lines)
+
+
+def test_other_data_is_scored_by_its_own_split(graphsage: Command, run: Path, tmp_path: Path) -> None:
+    save_graph(planted(seed=8), tmp_path / "other", {"mine": Split.random(N, (0.5, 0.0, 0.5))})
+    answer = graphsage("evaluate", run, tmp_path / "other", "--json").json
+    assert answer["nodes"] == N // 2
+    assert answer["split_name"] == "mine"
+    assert answer["micro_f1"] > 0.8
+    assert graphsage("evaluate", run, tmp_path / "other", "--split-name", "random", "--json").json["nodes"] == N // 5
+
+
+def test_classes_are_matched_by_name_not_by_number(graphsage: Command, run: Path, tmp_path: Path) -> None:
+    graph = planted()
+    assert graph.labels is not None
+    turned = graph.replace(labels=(graph.labels + 1) % 3, class_names=(KINDS[2], KINDS[0], KINDS[1]))
+    save_graph(turned, tmp_path / "turned", {"given": split()})
+    here = graphsage("evaluate", run, "--json").json
+    there = graphsage("evaluate", run, tmp_path / "turned", "--json").json
+    assert there["micro_f1"] == here["micro_f1"]
+    save_graph(graph.replace(class_names=("algebra", "logic", "cooking")), tmp_path / "strange")
+    assert "'cooking'" in graphsage("evaluate", run, tmp_path / "strange").error
+
+
+def test_embed_writes_the_models_vectors_in_every_format(graphsage: Command, run: Path, tmp_path: Path) -> None:
+    z = load(run).embed(planted()).numpy()
+    answer = graphsage("embed", run, "--out", tmp_path / "z.parquet", "--json").json
+    assert answer == {"nodes": N, "dim": 8, "inference": "exact", "data": answer["data"],
+                      "files": [str(tmp_path / "z.parquet")]}  # fmt: skip
+    table = pyarrow.parquet.read_table(tmp_path / "z.parquet")
+    assert table["id"].to_pylist() == [f"node-{row}" for row in range(N)]
+    assert np.array_equal(np.array(table["embedding"].to_pylist(), np.float32), z)
+    assert graphsage("embed", run, "--out", tmp_path / "z.npy").code == 0
+    assert np.array_equal(np.load(tmp_path / "z.npy"), z)
+    assert json.loads((tmp_path / "z.ids.json").read_text())[:2] == ["node-0", "node-1"]
+    assert graphsage("embed", run, "--out", tmp_path / "z.csv").code == 0
+    rows = pyarrow.csv.read_csv(tmp_path / "z.csv")
+    assert rows.column_names == ["id", *(f"embedding_{d}" for d in range(8))]
+    np.testing.assert_allclose(rows["embedding_3"].to_numpy(), z[:, 3], rtol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["file", "stdin"])
+def test_chosen_nodes_come_in_the_order_asked(
+    graphsage: Command, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    wanted = "node-7\n\n  node-2 \r\nnode-7\n"
+    (tmp_path / "ids.txt").write_text(wanted)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(wanted))
+    nodes = tmp_path / "ids.txt" if way == "file" else "-"
+    assert graphsage("embed", run, "--nodes", nodes, "--out", tmp_path / "z.parquet").code == 0
+    table = pyarrow.parquet.read_table(tmp_path / "z.parquet")
+    assert table["id"].to_pylist() == ["node-7", "node-2", "node-7"]
+    z = load(run).embed(planted(), [7, 2, 7]).numpy()
+    assert np.array_equal(np.array(table["embedding"].to_pylist(), np.float32), z)
+
+
+def test_sampled_inference_can_be_asked_for(graphsage: Command, run: Path, tmp_path: Path) -> None:
+    assert graphsage("embed", run, "--inference", "sampled", "--out", tmp_path / "z.npy").code == 0
+    assert np.array_equal(np.load(tmp_path / "z.npy"), load(run).embed(planted(), inference="sampled").numpy())
+    assert "exact or sampled" in graphsage("embed", run, "--inference", "best", "--out", tmp_path / "y.npy").error
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_predict_names_the_class_and_every_probability(
+    graphsage: Command, run: Path, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"p.{suffix}"
+    assert graphsage("predict", run, "--out", out, "--json").json["classes"] == 3
+    table = pyarrow.parquet.read_table(out) if suffix == "parquet" else pyarrow.csv.read_csv(out)
+    assert table.column_names == ["id", "class", "probability", "p_algebra", "p_logic", "p_topology"]
+    p = load(run).predict_proba(planted()).numpy()
+    np.testing.assert_allclose(np.stack([table[f"p_{kind}"].to_numpy() for kind in KINDS], axis=1), p, rtol=1e-5)
+    assert table["class"].to_pylist() == [KINDS[c] for c in p.argmax(axis=1)]
+    np.testing.assert_allclose(table["probability"].to_numpy(), p.max(axis=1), rtol=1e-5)
+
+
+def test_predict_lists_the_labels_where_there_are_many(graphsage: Command, tmp_path: Path) -> None:
+    save_graph(planted(multilabel=True), tmp_path / "many", {"given": split()})
+    words = ("--lr", "0.05", "--epochs", "6", "--head-scale")
+    assert graphsage("train", tmp_path / "many", "--out", tmp_path / "run", *SMALL, *words).code == 0
+    assert graphsage("predict", tmp_path / "run", "--out", tmp_path / "p.parquet").code == 0
+    table = pyarrow.parquet.read_table(tmp_path / "p.parquet")
+    assert table.column_names == ["id", "labels", "probability", "p_algebra", "p_logic", "p_topology"]
+    p = load(tmp_path / "run").predict_proba(planted(multilabel=True)).numpy()
+    assert table["labels"].to_pylist() == [[KINDS[c] for c in np.flatnonzero(row > 0.5)] for row in p]
+    assert any(table["labels"].to_pylist())
+    assert graphsage("predict", tmp_path / "run", "--out", tmp_path / "p.csv").code == 0
+    assert graphsage("evaluate", tmp_path / "run", "--json").json["nodes"] == 18
+
+
+def test_a_model_without_labels_predicts_nothing(graphsage: Command, data: Path, tmp_path: Path) -> None:
+    words = ("--task", "unsupervised", "--steps", "2")
+    assert graphsage("train", data, "--out", tmp_path / "run", *SMALL, *words).code == 0
+    assert "trained without labels" in graphsage("predict", tmp_path / "run", "--out", tmp_path / "p.csv").error
+
+
+def test_text_becomes_features_by_the_recipe_of_training_never_by_a_new_fit(
+    graphsage: Command, texts: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = graphsage("train", "setmm", "--out", tmp_path / "run", *SMALL, "--epochs", "6", "--lr", "0.05")
+    assert trained.code == 0
+    assert "features from text (comment, formula)" in trained.err
+
+    def no_new_fit(*_: object) -> None:
+        raise AssertionError("fitted again")
+
+    monkeypatch.setattr(TfidfSvd, "fit", no_new_fit)
+    monkeypatch.setenv("GRAPHSAGE_CACHE", str(tmp_path / "empty"))
+    assert graphsage("evaluate", tmp_path / "run", "--json").json["micro_f1"] > 0.8
+    assert graphsage("embed", tmp_path / "run", "--out", tmp_path / "z.npy").code == 0
+    model = load(tmp_path / "run")
+    assert model.text is not None
+    assert texts.texts is not None
+    x = torch.from_numpy(model.text.transform(texts.texts))
+    assert np.array_equal(np.load(tmp_path / "z.npy"), model.embed(texts.graph.replace(features=x)).numpy())
+
+
+def test_a_model_of_texts_refuses_data_without(graphsage: Command, texts: Dataset, data: Path, tmp_path: Path) -> None:
+    assert graphsage("train", "setmm", "--out", tmp_path / "run", *SMALL).code == 0
+    error = graphsage("embed", tmp_path / "run", data, "--out", tmp_path / "z.npy").error
+    assert "reads nodes' texts (comment, formula), and planted has none" in error

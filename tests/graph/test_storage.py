@@ -1,0 +1,172 @@
+"""A saved graph comes back as it was, mapped; a damaged one is refused in one sentence."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphs import SEEDS, edge_lists, normal
+from graphsage.errors import DataError
+from graphsage.graph.build import from_edges
+from graphsage.graph.graph import Graph
+from graphsage.graph.split import Split
+from graphsage.graph.storage import load_array, open_graph, open_splits, save_graph
+
+TENSORS = ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
+
+
+@st.composite
+def full_graphs(draw: Callable[..., Any]) -> Graph:
+    """Graphs with every mix of attributes, present and not."""
+    n, edges = draw(edge_lists())
+    texts = st.lists(st.text(max_size=4), min_size=n, max_size=n, unique=True)
+    numbers = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=n, max_size=n, unique=True)
+    seed = draw(SEEDS)
+    labels = draw(st.sampled_from([None, np.arange(n) % 3 - 1, np.arange(2 * n).reshape(n, 2) % 2]))
+    return from_edges(
+        edges,
+        n,
+        features=draw(st.sampled_from([None, normal(seed, n, 3), normal(seed, n, 1).half()])),
+        labels=labels,
+        class_names=None if labels is None else draw(st.sampled_from([None, ["a", "é"]])),
+        ids=draw(st.one_of(st.none(), texts, numbers)),
+        time=draw(st.sampled_from([None, np.arange(n)])),
+        graph_number=draw(st.sampled_from([None, np.arange(n) % 2])),
+        edge_time=draw(st.sampled_from([None, np.arange(len(edges))])),
+        directed=draw(st.booleans()),
+    )
+
+
+@given(full_graphs())
+def test_saving_and_opening_is_the_identity(graph: Graph) -> None:
+    with TemporaryDirectory() as folder:
+        graph.save(Path(folder) / "g")
+        back = Graph.open(Path(folder) / "g")
+        for name in TENSORS:
+            a, b = getattr(graph, name), getattr(back, name)
+            assert (a is None) == (b is None), name
+            if a is not None:
+                assert a.dtype == b.dtype, name
+                assert torch.equal(a, b), name
+        assert back.ids == graph.ids
+        assert back.class_names == graph.class_names
+        assert back.directed == graph.directed
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    graph = from_edges([(0, 1), (1, 2)], features=np.eye(3), labels=[0, 1, 1], ids=["a", "b", "c"], time=[1, 2, 3])
+    splits = {"random": Split.masks([1, 0, 0], [0, 1, 0]), "years": Split.at_times(torch.tensor([1, 2, 3]), 1, 2)}
+    save_graph(graph, tmp_path / "g", splits)
+    return tmp_path / "g"
+
+
+def test_splits_are_kept_with_the_graph(saved: Path) -> None:
+    splits = open_splits(saved)
+    assert {name: (s.codes.tolist(), s.cutoff) for name, s in splits.items()} == {
+        "random": ([0, 1, 3], None),
+        "years": ([0, 1, 2], 1),
+    }
+
+
+def test_arrays_are_mapped_and_not_read(saved: Path) -> None:
+    graph = open_graph(saved)
+    assert graph.features is not None
+    maps = Path("/proc/self/maps").read_text()
+    assert str(saved / "features.npy") in maps
+    assert str(saved / "indices.npy") in maps
+
+
+def test_a_graph_can_be_saved_over_itself_and_opened_graphs_live_on(saved: Path) -> None:
+    graph = open_graph(saved)
+    graph.replace(features=None).save(saved)
+    assert graph.features is not None
+    assert graph.features.tolist() == np.eye(3).tolist()
+    assert open_graph(saved).features is None
+    assert not (saved / "features.npy").exists()
+    assert [p.name for p in saved.parent.iterdir()] == ["g"]
+
+
+def test_nothing_in_the_folder_can_execute_code(saved: Path) -> None:
+    assert {p.suffix for p in saved.iterdir()} == {".npy", ".json"}
+    np.save(saved / "labels.npy", np.array([print], dtype=object), allow_pickle=True)
+    with pytest.raises(DataError, match="labels"):
+        open_graph(saved)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "truncated": truncate,
+    "half a header": lambda path: path.write_bytes(path.read_bytes()[:20]),
+    "empty": lambda path: path.write_bytes(b""),
+    "missing": lambda path: path.unlink(),
+    "text": lambda path: path.write_text("hello"),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "big-endian": lambda path: np.save(path, np.load(path).astype(">i8")),
+    "a zip": lambda path: (np.savez(path.with_suffix(".npz"), np.zeros(3)), path.with_suffix(".npz").replace(path)),
+    "no rows": lambda path: np.save(path, np.zeros((), np.int64)),
+    "strings": lambda path: np.save(path, np.array(["a", "b", "c"])),
+    "records": lambda path: np.save(path, np.zeros(3, [("a", "i4"), ("b", "f4")])),
+    "too few rows": lambda path: np.save(path, np.zeros(1, np.int64)),
+    "three dimensions": lambda path: np.save(path, np.zeros((3, 1, 1), np.int64)),
+    "no elements": lambda path: np.save(path, np.zeros(0, np.int64)),
+    "a huge header": lambda path: path.write_bytes(path.read_bytes()[:128].replace(b"(", b"(9" + b"0" * 14, 1)),
+}
+
+
+@pytest.mark.parametrize("name", ["indptr", "labels", "time", "ids_offsets", "features"])
+@pytest.mark.parametrize("damage", list(DAMAGE))
+def test_a_damaged_array_is_a_clear_error(saved: Path, name: str, damage: str) -> None:
+    DAMAGE[damage](saved / f"{name}.npy")
+    with pytest.raises(DataError, match=name):
+        open_graph(saved)
+
+
+@pytest.mark.parametrize("text", [
+    "", "{", "[]", "null", "{}", '{"format": "x"}', '{"format": 1}', '{"format": 1, "arrays": 5, "directed": 0}',
+    '{"format": 1, "arrays": ["indptr", "indices"]}', '{"format": 1, "arrays": [7], "directed": true}', "\xff",
+])  # fmt: skip
+def test_damaged_json_is_a_clear_error(saved: Path, text: str) -> None:
+    (saved / "graph.json").write_text(text, encoding="latin-1")
+    with pytest.raises(DataError, match=r"graph\.json is damaged"):
+        open_graph(saved)
+    with pytest.raises(DataError, match=r"graph\.json is damaged"):
+        open_splits(saved)
+
+
+def test_a_newer_format_is_refused(saved: Path) -> None:
+    about = json.loads((saved / "graph.json").read_text("utf-8"))
+    (saved / "graph.json").write_text(json.dumps(about | {"format": 2}), "utf-8")
+    with pytest.raises(DataError, match="format 2, this version reads up to 1; upgrade"):
+        open_graph(saved)
+
+
+def test_what_is_not_a_graph_folder_is_named(saved: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="does not exist"):
+        open_graph(tmp_path / "nowhere")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(DataError, match=r"graph\.json is missing"):
+        open_graph(tmp_path / "other")
+    with pytest.raises(DataError, match="not a graph folder"):
+        open_graph(saved / "indptr.npy")
+
+
+def test_offsets_that_do_not_fit_the_edges_are_refused(saved: Path) -> None:
+    np.save(saved / "indptr.npy", np.array([0, 1, 3, 9]))
+    with pytest.raises(DataError, match="indptr must run from 0 to 4"):
+        open_graph(saved)
+
+
+def test_an_array_without_elements_is_read(tmp_path: Path) -> None:
+    np.save(tmp_path / "none.npy", np.zeros((0, 3), np.float32))
+    assert load_array(tmp_path / "none.npy").shape == (0, 3)

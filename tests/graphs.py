@@ -1,0 +1,67 @@
+"""Random graphs for property tests: isolated nodes, self loops, repeated edges, several components."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from graphsage.graph.build import from_edges
+from graphsage.graph.graph import Graph
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def edge_lists(draw: Callable[..., Any], max_nodes: int = 12) -> tuple[int, list[tuple[int, int]]]:
+    """A number of nodes and edges among the first of them, so that the last ones may be isolated."""
+    n = draw(st.integers(1, max_nodes))
+    joined = draw(st.integers(1, n))
+    node = st.integers(0, joined - 1)
+    return n, draw(st.lists(st.tuples(node, node), max_size=3 * n))
+
+
+@st.composite
+def graphs(draw: Callable[..., Any], max_nodes: int = 12, dim: int = 3, directed: bool | None = False) -> Graph:
+    """A graph with `dim` normal features; `directed=None` draws that too."""
+    n, edges = draw(edge_lists(max_nodes))
+    way = draw(st.booleans()) if directed is None else directed
+    return from_edges(edges, n, features=normal(draw(SEEDS), n, dim), directed=way)
+
+
+def normal(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Normal numbers from a seed (dense, so that no two are equal)."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def neighbor_lists(graph: Graph) -> dict[int, list[int]]:
+    """The graph as a dictionary from a node to its neighbors."""
+    return {v: graph.neighbors(v).tolist() for v in range(graph.num_nodes)}
+
+
+def star(leaves: int) -> Graph:
+    """Node 0 joined with 1..leaves."""
+    return from_edges([(0, v) for v in range(1, leaves + 1)], leaves + 1)
+
+
+def regular(n: int, d: int) -> Graph:
+    """Every node has the d nearest nodes of a ring as neighbors (d even, n > d)."""
+    return from_edges([(v, (v + step) % n) for v in range(n) for step in range(1, d // 2 + 1)], n)
+
+
+def edge_set(graph: Graph) -> set[tuple[int, int]]:
+    """All stored (row, neighbor) pairs."""
+    return {(v, u) for v, neighbors in neighbor_lists(graph).items() for u in neighbors}
+
+
+def chi_square_p(counts: Any, expected: Any = None) -> float:
+    """The p value that `counts` come from `expected` shares (all equal by default)."""
+    from scipy.stats import chisquare
+
+    counts = np.asarray(counts, float)
+    if expected is not None:
+        shares = np.asarray(expected, float)
+        expected = shares / shares.sum() * counts.sum()
+    return float(chisquare(counts, expected).pvalue)

@@ -1,0 +1,114 @@
+"""Exact inference is Algorithm 1, for any nodes and in blocks of any size."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from algorithms import algorithm_1, inputs
+from encoders import NAMES, encoder_of, worlds
+from graphs import graphs, neighbor_lists, normal, star
+from graphsage.graph.graph import Graph
+from graphsage.inference.exact import _blocks, _needed, embed_exact
+from graphsage.kernels.random import Stream
+from graphsage.model.encoder import Encoder, EncoderConfig
+
+World = tuple[Encoder, Graph, list[Tensor]]
+
+
+def slow(world: World, seed: int) -> np.ndarray:
+    encoder, graph, tables = world
+    keys = Stream(seed, "exact").keys(torch.arange(graph.num_nodes)).tolist()
+    return algorithm_1(encoder, inputs(encoder, tables), neighbor_lists(graph), keys)
+
+
+@settings(max_examples=80)
+@given(worlds(), st.integers(1, 40), st.integers(0, 5))
+def test_all_nodes_in_any_blocks_equal_algorithm_1(world: World, block_edges: int, seed: int) -> None:
+    encoder, graph, tables = world
+    z = embed_exact(encoder, graph, tables, seed=seed, block_edges=block_edges)
+    np.testing.assert_allclose(z.numpy(), slow(world, seed), atol=2e-5, rtol=1e-4)
+
+
+@settings(max_examples=80)
+@given(worlds(), st.integers(1, 40), st.data())
+def test_chosen_nodes_have_the_vectors_they_have_among_all(world: World, block_edges: int, data: st.DataObject) -> None:
+    encoder, graph, tables = world
+    some = data.draw(st.lists(st.integers(0, graph.num_nodes - 1), max_size=5))  # in any order, also twice
+    z = embed_exact(encoder, graph, tables, torch.tensor(some, dtype=torch.int64), block_edges=block_edges)
+    assert z.shape == (len(some), encoder.config.dim)
+    np.testing.assert_allclose(z.numpy(), slow(world, 0)[some], atol=2e-5, rtol=1e-4)
+
+
+@given(worlds(max_nodes=6))
+def test_it_equals_full_with_the_same_keys(world: World) -> None:
+    encoder, graph, tables = world
+    keys = Stream(0, "exact").keys(torch.arange(graph.num_nodes))
+    full = encoder.full(tables, graph.indptr, graph.indices, keys)
+    torch.testing.assert_close(embed_exact(encoder, graph, tables), full.detach(), atol=1e-5, rtol=1e-4)
+
+
+@given(graphs(), st.integers(1, 30))
+def test_blocks_cover_every_row_once_within_the_limit(graph: Graph, limit: int) -> None:
+    rows = torch.arange(graph.num_nodes)
+    blocks = _blocks(graph, rows, limit)
+    assert [row for start, stop in blocks for row in range(start, stop)] == rows.tolist()
+    weights = (graph.degrees + 1).tolist()
+    assert all(stop - start == 1 or sum(weights[start:stop]) <= limit for start, stop in blocks)
+
+
+def test_only_nodes_near_enough_are_computed() -> None:
+    path = Graph.from_edges([(v, v + 1) for v in range(9)], 10)
+    needed = _needed(path, torch.tensor([0]), 3)
+    assert [rows.tolist() for rows in needed] == [[], [0, 1, 2], [0, 1], [0]]
+
+
+def test_what_lies_too_far_away_does_not_matter() -> None:
+    path, x = Graph.from_edges([(v, v + 1) for v in range(9)], 10), normal(0, 10, 3)
+    encoder = encoder_of(EncoderConfig(dim=4, num_layers=2), 3)
+    other = x.clone()
+    other[3:] = float("nan")
+    chosen = torch.tensor([0])
+    assert torch.equal(embed_exact(encoder, path, [other], chosen), embed_exact(encoder, path, [x], chosen))
+    other[2] = float("nan")
+    assert not torch.isfinite(embed_exact(encoder, path, [other], chosen)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_isolated_nodes_have_finite_vectors(name: str) -> None:
+    encoder = encoder_of(EncoderConfig(aggregator=name, dim=4, hidden_dim=4), 3)
+    lonely = Graph.from_edges([], 4)
+    assert bool(torch.isfinite(embed_exact(encoder, lonely, [normal(0, 4, 3)])).all())
+
+
+def test_another_seed_changes_the_lstm_and_nothing_else() -> None:
+    graph, x = star(6), normal(0, 7, 3)
+    for name in NAMES:
+        encoder = encoder_of(EncoderConfig(aggregator=name, dim=4, hidden_dim=4, normalize="never"), 3, seed=3)
+        a, b = (embed_exact(encoder, graph, [x], seed=seed) for seed in (0, 1))
+        assert torch.equal(a, b) == (name != "lstm"), name
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_it_leaves_the_encoder_as_it_was_and_drops_nothing(training: bool) -> None:
+    graph, x = star(6), normal(0, 7, 3)
+    encoder = encoder_of(EncoderConfig(dim=4, dropout=0.5), 3)
+    expected = embed_exact(encoder, graph, [x])
+    encoder.train(training)
+    z = embed_exact(encoder, graph, [x])
+    assert encoder.training == training
+    assert torch.equal(z, expected)
+    assert not z.requires_grad
+
+
+def test_progress_counts_up_to_all_rows_of_all_layers() -> None:
+    seen: list[tuple[int, int]] = []
+    encoder = encoder_of(EncoderConfig(dim=4), 3)
+    embed_exact(
+        encoder, star(6), [normal(0, 7, 3)], block_edges=4, on_block=lambda done, total: seen.append((done, total))
+    )
+    assert seen == sorted(seen)
+    assert {total for _, total in seen} == {14}
+    assert seen[-1][0] == 14

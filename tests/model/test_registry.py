@@ -1,0 +1,78 @@
+"""Anybody's aggregator: ten lines, a name, and it works in the encoder."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from graphs import normal, star
+from graphsage.errors import ConfigError
+from graphsage.inference.exact import embed_exact
+from graphsage.kernels.gather import gather_max, gather_mean
+from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.random import Stream
+from graphsage.model.aggregators import AGGREGATORS, Aggregator, aggregator_named, register_aggregator
+from graphsage.model.encoder import Encoder, EncoderConfig
+from graphsage.sampling.minibatch import sample_minibatch
+
+
+class MeanAndMax(Aggregator):
+    def __init__(self, in_dim: int, hidden_dim: int | None = None, depth: int = 1) -> None:
+        super().__init__(in_dim)
+        self.out_dim = 2 * in_dim
+
+    def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
+        return torch.cat([gather_mean(h, neighborhood), gather_max(h, neighborhood)], dim=1)
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    register_aggregator("mean-and-max", MeanAndMax)
+    yield
+    del AGGREGATORS["mean-and-max"]
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_registered_aggregator_works_from_end_to_end() -> None:
+    graph, x = star(4), normal(0, 5, 3)
+    encoder = Encoder(EncoderConfig(aggregator="mean-and-max", dim=6), in_dim=3)
+    batch = sample_minibatch(graph, torch.tensor([0, 2]), (3, 4), Stream(0, "test").keys(torch.tensor([0, 2])))
+    z = encoder([x], batch)
+    torch.autograd.backward(z.sum())
+    assert z.shape == (2, 6)
+    assert all(p.grad is not None for p in encoder.parameters())
+    assert embed_exact(encoder, graph, [x]).shape == (5, 6)
+
+
+@pytest.mark.usefixtures("registered")
+def test_registering_the_same_class_again_is_harmless() -> None:
+    register_aggregator("mean-and-max", MeanAndMax)
+    assert aggregator_named("mean-and-max") is MeanAndMax
+
+
+def test_a_taken_name_is_refused() -> None:
+    with pytest.raises(ConfigError, match="already"):
+        register_aggregator("mean", MeanAndMax)
+    assert AGGREGATORS["mean"] is not MeanAndMax
+
+
+@pytest.mark.parametrize("thing", [torch.nn.Linear, "mean", MeanAndMax(3)], ids=["module", "text", "instance"])
+def test_only_subclasses_of_aggregator_are_taken(thing: object) -> None:
+    with pytest.raises(ConfigError, match="subclass"):
+        register_aggregator("mine", thing)  # type: ignore[arg-type]
+    assert "mine" not in AGGREGATORS
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match="mean, gcn, lstm, pool, meanpool; got 'max'"):
+        EncoderConfig(aggregator="max")
+
+
+def test_an_aggregator_without_forward_says_what_to_define() -> None:
+    class Lazy(Aggregator):
+        pass
+
+    neighborhood = Neighborhood.consecutive(0, 1, torch.ones(1).bool(), torch.zeros(1).long())
+    with pytest.raises(NotImplementedError, match="Lazy must define forward"):
+        Lazy(3)(torch.zeros(1, 3), neighborhood, torch.zeros(1).long())

@@ -1,0 +1,79 @@
+"""The law against leaks: nothing about a held-out node reaches the weights, the scaler, the vocabulary or the cap."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphsage.datasets.dataset import Dataset
+from graphsage.graph.cap import cap_degrees
+from graphsage.graph.graph import Graph
+from graphsage.graph.split import Split, training_graph
+from graphsage.training.train import train
+from tests.training.planted import SMALL, planted_graph, planted_split
+
+
+def with_other_held_out_nodes(graph: Graph, split: Split, seed: int) -> Graph:
+    """The same graph seen from the training nodes, and another one seen from everybody else."""
+    generator = torch.Generator().manual_seed(seed)
+    seen = split.codes == 0
+    n = graph.num_nodes
+    rows = torch.repeat_interleave(torch.arange(n), graph.degrees)
+    inside = seen[rows] & seen[graph.indices]
+    kept = torch.stack([rows, graph.indices.long()], dim=1)[inside]
+    fresh = torch.randint(n, (n * 6, 2), generator=generator)
+    fresh = fresh[~(seen[fresh[:, 0]] & seen[fresh[:, 1]])]
+    features = torch.where(seen[:, None], graph.features, torch.randn(graph.features.shape, generator=generator) * 9)
+    labels = torch.where(seen, graph.labels, torch.randint(2, (n,), generator=generator))
+    return Graph.from_edges(torch.cat([kept, fresh]), n, features=features, labels=labels,
+                            class_names=graph.class_names)  # fmt: skip
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(1, 1000))
+@pytest.mark.parametrize("task", ["supervised", "unsupervised", "joint"])
+def test_held_out_features_labels_and_edges_do_not_change_the_weights(task: str, seed: int) -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    other = with_other_held_out_nodes(graph, split, seed)
+    assert not torch.equal(graph.features, other.features)
+    options = {**SMALL, "task": task, "max_degree": 5, "degree_features": True, "epochs": 1, "num_walks": 2}
+    one, two = train(graph, split, **options), train(other, split, **options)
+    for (name, a), b in zip(one.encoder.state_dict().items(), two.encoder.state_dict().values(), strict=True):
+        assert torch.equal(a, b), name
+    if one.head is not None:
+        assert torch.equal(one.head.linear.weight, two.head.linear.weight)
+
+
+@given(seed=st.integers(1, 1000))
+def test_held_out_edges_do_not_change_the_capped_training_graph(seed: int) -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    other = with_other_held_out_nodes(graph, split, seed)
+    one, two = (cap_degrees(training_graph(g, split), 4) for g in (graph, other))
+    assert torch.equal(one.indptr, two.indptr)
+    assert torch.equal(one.indices, two.indices)
+
+
+def test_held_out_texts_do_not_change_the_vocabulary_or_the_features_of_training_nodes() -> None:
+    graph = planted_graph().replace(features=None)
+    split = planted_split(graph)
+    words = [f"word{v % 7} common thing{v % 3}" for v in range(graph.num_nodes)]
+    seen = (split.codes == 0).tolist()
+    changed = [w if s else "entirely different language" for w, s in zip(words, seen, strict=True)]
+    made = []
+    for texts in (words, changed):
+        data = Dataset("planted", graph, {"own": split}, "own", texts={"text": texts})
+        made.append(train(data, "own", **{**SMALL, "epochs": 1}))
+    one, two = (model.text.state() for model in made)
+    assert one[0] == two[0]
+    assert all((one[1][name] == two[1][name]).all() for name in one[1])
+    assert torch.equal(made[0].encoder.layers[0].weight.weight, made[1].encoder.layers[0].weight.weight)
+    assert torch.equal(made[0].encoder.shift, made[1].encoder.shift)
+
+
+def test_an_edge_dated_after_the_cut_is_not_in_the_training_graph() -> None:
+    graph = Graph.from_edges([[0, 1], [1, 2], [2, 3]], time=[1, 1, 1, 5], edge_time=[1, 4, 5])
+    split = Split.at_times(graph.time, train_end=2, val_end=3)
+    seen = training_graph(graph, split)
+    assert [seen.neighbors(v).tolist() for v in range(4)] == [[1], [0], [], []]

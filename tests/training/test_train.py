@@ -1,0 +1,205 @@
+import json
+import os
+import signal
+import threading
+
+import pytest
+import torch
+
+import graphsage as gs
+from graphsage.errors import BundleError, ConfigError, DataError
+from graphsage.training.checkpoint import FILE
+from graphsage.training.loop import Interrupted
+from tests.training.planted import SMALL, planted_graph, planted_split
+
+TASKS = ["supervised", "unsupervised", "joint"]
+
+
+def weights(model: gs.Model) -> dict[str, torch.Tensor]:
+    head = {} if model.head is None else {f"head.{n}": v for n, v in model.head.state_dict().items()}
+    return {**model.encoder.state_dict(), **head}
+
+
+def same(one: gs.Model, two: gs.Model) -> bool:
+    a, b = weights(one), weights(two)
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+@pytest.mark.parametrize("aggregator", ["mean", "gcn", "pool", "meanpool", "lstm"])
+@pytest.mark.parametrize("form", ["paper", "reference"])
+def test_every_aggregator_learns_the_planted_classes_in_both_forms(aggregator: str, form: str) -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    model = gs.train(graph, split, aggregator=aggregator, form=form, **{**SMALL, "epochs": 20, "hidden_dim": 16})
+    assert model.evaluate(graph, split, "test").micro > 0.85
+
+
+def test_many_labels_are_learned_by_a_sigmoid_for_each() -> None:
+    graph = planted_graph(classes=3, multilabel=True)
+    split = planted_split(graph)
+    model = gs.train(graph, split, **{**SMALL, "epochs": 30})
+    assert model.multilabel
+    assert model.evaluate(graph, split, "test").micro > 0.7
+    assert model.predict(graph).shape == (120, 3)
+
+
+def test_unsupervised_embeddings_tell_the_planted_classes_apart() -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    model = gs.train(graph, split, task="unsupervised", **{**SMALL, "dim": 16, "steps": 150, "lr": 0.01, "epochs": 1})
+    assert model.head is None
+    assert model.evaluate(graph, split, "test").micro > 0.85
+    with pytest.raises(DataError, match="without labels"):
+        model.predict(graph)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(task: str) -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    options = {**SMALL, "task": task, "steps": 6, "dropout": 0.3}
+    assert same(gs.train(graph, split, **options), gs.train(graph, split, **options))
+    assert not same(gs.train(graph, split, **options), gs.train(graph, split, seed=1, **options))
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("stop_after", [2, 5, 7])
+def test_an_interrupted_run_resumes_bit_for_bit(task: str, stop_after: int, tmp_path) -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    options = {**SMALL, "task": task, "steps": 9, "dropout": 0.2, "negatives_per_pair": task == "unsupervised"}
+    whole = gs.train(graph, split, **options)
+
+    def press_ctrl_c(event: object) -> None:
+        if event.kind == "step" and event.step == stop_after:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        gs.train(graph, split, out=tmp_path, on_event=press_ctrl_c, **options)
+    resumed = gs.train(graph, split, out=tmp_path, resume=True, **options)
+    assert same(whole, resumed)
+    assert same(resumed, gs.load(tmp_path))
+
+
+def test_the_log_of_a_resumed_run_has_every_epoch_once(tmp_path) -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+
+    def press_ctrl_c(event: object) -> None:
+        if event.kind == "step" and event.step == 7:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        gs.train(graph, split, out=tmp_path, on_event=press_ctrl_c, **SMALL)
+    gs.train(graph, split, out=tmp_path, resume=True, **SMALL)
+    records = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [record["epoch"] for record in records] == [1, 2, 3]
+    assert all(record["loss"] > 0 and 0 <= record["val_f1"] <= 1 for record in records)
+
+
+def test_training_works_outside_the_main_thread() -> None:
+    graph = planted_graph()
+    made: list[gs.Model] = []
+    thread = threading.Thread(target=lambda: made.append(gs.train(graph, planted_split(graph), **SMALL)))
+    thread.start()
+    thread.join()
+    assert len(made) == 1
+
+
+def test_resuming_with_other_settings_is_refused(tmp_path) -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    gs.train(graph, split, out=tmp_path, **SMALL)
+    with pytest.raises(BundleError, match="other settings"):
+        gs.train(graph, split, out=tmp_path, resume=True, **{**SMALL, "lr": 0.5})
+    with pytest.raises(BundleError, match="other settings"):
+        gs.train(planted_graph(seed=3), split, out=tmp_path, resume=True, **SMALL)
+    (tmp_path / FILE).write_bytes(b"broken")
+    with pytest.raises(BundleError, match="damaged"):
+        gs.train(graph, split, out=tmp_path, resume=True, **SMALL)
+    with pytest.raises(BundleError, match="no checkpoint"):
+        gs.train(graph, split, out=tmp_path / "nowhere", resume=True, **SMALL)
+
+
+def test_a_finished_run_can_be_continued_for_more_epochs(tmp_path) -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    longer = {**SMALL, "epochs": 5}
+    gs.train(graph, split, out=tmp_path, **SMALL)
+    assert same(gs.train(graph, split, out=tmp_path, resume=True, **longer), gs.train(graph, split, **longer))
+
+
+def test_early_stopping_keeps_the_weights_of_the_best_epoch() -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    epochs = []
+    options = {**SMALL, "epochs": 60, "patience": 2, "lr": 0.02}
+    model = gs.train(graph, split, on_event=lambda e: epochs.append(e) if e.kind == "epoch" else None, **options)
+    scores = [event.val_f1 for event in epochs]
+    best = scores.index(max(scores))
+    assert len(epochs) == best + 3 < 60
+    alone = gs.train(graph, split, **{**options, "patience": None, "epochs": best + 1})
+    assert same(model, alone)
+
+
+def test_a_graph_without_features_trains_on_degrees() -> None:
+    graph = planted_graph().replace(features=None)
+    model = gs.train(graph, planted_split(graph), **SMALL)
+    assert model.degree_features
+    bigger = graph.with_nodes(edges=[[120, 0], [120, 5]])
+    assert torch.isfinite(model.embed(bigger, [120])).all()
+
+
+def test_identity_vectors_are_learned_and_refuse_another_graph() -> None:
+    graph = planted_graph().replace(features=None)
+    split = planted_split(graph)
+    model = gs.train(graph, split, identity_dim=4, **SMALL)
+    assert model.encoder.identity is not None
+    assert not model.degree_features
+    with pytest.raises(DataError, match="identity_dim"):
+        model.embed(graph.with_nodes(edges=[[120, 0]]))
+
+
+def test_a_node_that_arrives_later_gets_the_vector_it_would_have_had() -> None:
+    graph = planted_graph()
+    model = gs.train(graph, planted_split(graph), **SMALL)
+    last = graph.num_nodes - 1
+    rows = torch.repeat_interleave(torch.arange(graph.num_nodes), graph.degrees)
+    pairs = torch.stack([rows, graph.indices.long()], dim=1)
+    touches = (pairs == last).any(dim=1)
+    before = gs.Graph.from_edges(pairs[~touches], last, features=graph.features[:last])
+    after = before.with_nodes(features=graph.features[last:], edges=pairs[touches])
+    torch.testing.assert_close(model.embed(after), model.embed(graph), atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"aggregator": "median"}, "aggregator must be one of mean, gcn, lstm, pool, meanpool"),
+    ({"sample_sizes": (25, 10), "num_layers": 3}, "one number for each of the 3 layers"),
+    ({"sample_sizes": ()}, "sample_sizes"),
+    ({"sample_sizes": (5, 0)}, "sample_sizes"),
+    ({"lr": 0.0}, "lr must be above 0"),
+    ({"epochs": 0}, "epochs must be at least 1"),
+    ({"task": "magic"}, "task must be one of"),
+    ({"form": "tensorflow"}, "form must be one of"),
+    ({"dropout": 1.0}, "dropout"),
+    ({"max_degree": 0}, "max_degree"),
+    ({"inference": "psychic"}, "inference must be one of"),
+    ({"wings": 2}, "no setting 'wings'"),
+    ({"task": "unsupervised", "patience": 2}, "patience"),
+])  # fmt: skip
+def test_a_wrong_setting_is_named(settings: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        gs.train(planted_graph(), None, **settings)
+
+
+def test_missing_labels_and_missing_training_nodes_are_errors() -> None:
+    graph = planted_graph()
+    nobody = gs.Split(torch.full((120,), 2, dtype=torch.uint8))
+    with pytest.raises(DataError, match="no training nodes"):
+        gs.train(graph, nobody, **SMALL)
+    with pytest.raises(DataError, match="needs labels"):
+        gs.train(graph.replace(labels=None), planted_split(graph), **SMALL)
+    with pytest.raises(DataError, match="no training node has a label"):
+        gs.train(graph.replace(labels=torch.full((120,), -1)), planted_split(graph), **SMALL)
+    with pytest.raises(ConfigError, match="no GPU" if not torch.cuda.is_available() else "auto, cpu or cuda"):
+        gs.train(graph, planted_split(graph), device="cuda" if not torch.cuda.is_available() else "toaster", **SMALL)
