@@ -1,6 +1,7 @@
 """The front door: help, version, usage errors."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -55,3 +56,16 @@ def test_a_usage_error_says_where_help_is(graphsage: Command) -> None:
     assert "see `graphsage --help`" in graphsage("no-such-command").error
     assert "see `graphsage train --help`" in graphsage("train", "setmm").error
     assert "'--epochs'" in graphsage("train", "setmm", "--out", "x", "--epochs", "many").error
+
+
+@pytest.mark.parametrize("chosen", [None, "ACTIVE"])
+def test_waiting_threads_sleep_unless_the_user_chose_otherwise(
+    graphsage: Command, monkeypatch: pytest.MonkeyPatch, chosen: str | None
+) -> None:
+    monkeypatch.setenv("OMP_WAIT_POLICY", "")
+    if chosen is None:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    else:
+        monkeypatch.setenv("OMP_WAIT_POLICY", chosen)
+    graphsage("--version")
+    assert os.environ["OMP_WAIT_POLICY"] == (chosen or "PASSIVE")

@@ -63,7 +63,7 @@ def test_a_repeated_edge_keeps_its_earliest_time(given_: EdgeList, directed: boo
     graph = from_edges(edges, n, edge_time=np.array(times, dtype=np.int64), directed=directed)
     earliest: dict[tuple[int, int], int] = {}
     for (a, b), when in zip(edges, times, strict=True):
-        for pair in [(a, b)] if directed else [(a, b), (b, a)]:
+        for pair in [(b, a)] if directed else [(a, b), (b, a)]:
             earliest[pair] = min(when, earliest.get(pair, when))
     assert graph.edge_time is not None
     pairs = [(v, u) for v, near in neighbor_lists(graph).items() for u in near]

@@ -63,11 +63,16 @@ def test_suffixes_are_read_in_any_case_and_may_be_fewer() -> None:
         check_suffix("z.npy", (".csv",))
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_write_that_fails_half_way_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def disk_full(table: object, path: Path) -> None:
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
     write_table(tmp_path / "t.csv", {"id": IDS})
     before = (tmp_path / "t.csv").read_bytes()
-    with pytest.raises(Exception, match="length"):
-        write_table(tmp_path / "t.csv", {"id": IDS, "n": np.array([1])})
+    monkeypatch.setattr(pyarrow.csv, "write_csv", disk_full)
+    with pytest.raises(OutputError, match="No space left"):
+        write_table(tmp_path / "t.csv", {"id": IDS})
     assert (tmp_path / "t.csv").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
