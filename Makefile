@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo clean
+.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi clean
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install -q -c constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[.a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[.a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv: $(STAMP)  ## Make the virtual environment with the pinned versions
 
@@ -62,6 +62,17 @@ test-gpu: $(STAMP)  ## Run the tests that need a GPU
 
 demo: $(STAMP)  ## Train on the embedded data and write the result to demo-out
 	@$(BIN)/graphsage demo --out demo-out
+
+docs: $(STAMP)  ## Rewrite the generated parts of README.md and docs/
+	@$(BIN)/python docs/generate.py
+
+results-setmm: $(STAMP)  ## Measure setmm again: sweep on validation, then 5 seeds (about half an hour)
+	@$(BIN)/python -m graphsage.experiments.setmm sweep --out results/setmm-sweep.json
+	@$(BIN)/python -m graphsage.experiments.setmm final --out results/setmm.json
+
+results-ppi: $(STAMP)  ## Measure PPI again: make results-ppi PPI=path/to/ppi
+	@[ -n "$(PPI)" ] || { echo "say where PPI is: make results-ppi PPI=path/to/ppi" >&2; exit 2; }
+	@$(BIN)/python -m graphsage.experiments.ppi $(PPI) --out results/ppi.json
 
 clean:  ## Remove what was built, except .venv
 	@rm -rf demo-out build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -6,6 +6,8 @@ The public names below are loaded when first used, so that `graphsage --help` do
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from graphsage.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from graphsage.datasets.dataset import Dataset as Dataset
     from graphsage.datasets.open import open_data as open_data
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
     from graphsage.model.aggregators import register_aggregator as register_aggregator
     from graphsage.training.config import Config as Config
     from graphsage.training.train import train as train
-
-__version__ = "0.1.0"
 
 _HOME = {
     "Aggregator": "graphsage.model.aggregators",

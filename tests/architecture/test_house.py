@@ -1,9 +1,10 @@
 """Rules about the files themselves. Who may import whom is checked by `make imports`."""
 
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+
+import graphsage
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "graphsage"
@@ -40,7 +41,7 @@ def test_every_folder_with_python_files_is_a_package() -> None:
 
 
 def test_newest_release_in_the_changelog_is_the_version() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    version = graphsage.__version__
     headings = re.findall(r"^## \[?([^\]\s]+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased"
     assert headings[1:2] in ([], [version])

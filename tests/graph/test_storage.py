@@ -170,3 +170,36 @@ def test_offsets_that_do_not_fit_the_edges_are_refused(saved: Path) -> None:
 def test_an_array_without_elements_is_read(tmp_path: Path) -> None:
     np.save(tmp_path / "none.npy", np.zeros((0, 3), np.float32))
     assert load_array(tmp_path / "none.npy").shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_features_keep_their_precision(dtype: torch.dtype, tmp_path: Path) -> None:
+    features = torch.randn(3, 4).to(dtype)
+    from_edges([[0, 1]], 3, features=features).save(tmp_path / "graph")
+    assert torch.equal(open_graph(tmp_path / "graph").features, features)
+
+
+@pytest.mark.slow
+def test_a_graph_larger_than_memory_opens_and_trains(tmp_path: Path) -> None:
+    """60 GB of features in a file with holes, of which training touches what it needs."""
+    import json
+
+    import graphsage as gs
+
+    n, width = 1_000_000, 15_000
+    rng = np.random.default_rng(0)
+    edges = rng.integers(0, n, (3 * n, 2))
+    folder = tmp_path / "graph"
+    from_edges(edges, n, labels=rng.integers(0, 3, n)).save(folder)
+    table = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, (n, width))
+    table[:300, :5] = 1.0
+    del table
+    about = json.loads((folder / "graph.json").read_text())
+    (folder / "graph.json").write_text(json.dumps({**about, "arrays": [*about["arrays"], "features"]}))
+    graph = open_graph(folder)
+    assert graph.features is not None
+    assert graph.features.numel() * 4 == 60_000_000_000
+    codes = torch.full((n,), 3, dtype=torch.uint8)
+    codes[:300], codes[300:310] = 0, 1
+    model = gs.train(graph, gs.Split(codes), dim=8, sample_sizes=(3, 2), batch_size=64, epochs=2)
+    assert torch.isfinite(model.embed(graph, [5, 999_999])).all()

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tests.training.planted import SMALL, planted_graph, planted_split
 
 import graphsage as gs
 from graphsage.errors import BundleError
-from tests.training.planted import SMALL, planted_graph, planted_split
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
 
 def test_an_aggregator_that_is_not_registered_is_named(run: Path) -> None:
     rewrite(run, lambda config: config["encoder"].update(aggregator="mine"))
-    with pytest.raises(BundleError, match="'mine'.*register"):
+    with pytest.raises(BundleError, match=r"'mine'.*register"):
         gs.load(run)
 
 

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from graphsage.experiments.record import Run, Score, rows, score_all, write_result
+from graphsage.experiments.record import Run, Score, earlier_rows, rows, score_all, write_result
 
 PAPER = {
     "supervised": {"gcn": 0.500, "mean": 0.598, "lstm": 0.612, "pool": 0.600},
@@ -51,15 +51,19 @@ def main() -> None:
         for seed in range(options.seeds):
             threads = 1 if options.jobs > 1 else None
             runs.append(Run(label, options.data, "given", {**settings, "seed": seed}, options.device, threads))
-    command = f"python -m graphsage.experiments.ppi PATH/ppi --tasks {options.tasks} --seeds {options.seeds}"
+    command = f"python -m graphsage.experiments.ppi PATH/ppi --seeds {options.seeds}"
     about = f"PPI test micro-F1, {options.labels} labels; the paper's column is on the released labels"
+
+    before = earlier_rows(options.out)
 
     def keep(scores: list[Score]) -> None:
         """Written again after every run, so that an interrupted one leaves what it has."""
         table = rows(scores)
         for row in table:
             row["paper"] = PAPER[row["settings"]["task"]][row["settings"]["aggregator"]]
-        write_result(options.out, about, command, {"labels": options.labels, "rows": table})
+        made = {row["label"] for row in table}
+        kept = [row for row in before if row["label"] not in made]
+        write_result(options.out, about, command, {"labels": options.labels, "rows": kept + table})
 
     score_all(runs, options.jobs, keep)
 

@@ -133,6 +133,16 @@ def write_result(path: Path, about: str, command: str, body: dict[str, Any]) -> 
         temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def earlier_rows(path: Path) -> list[dict[str, Any]]:
+    """Rows that an earlier piece of the same experiment wrote, on the same hardware with the same libraries."""
+    if not path.exists():
+        return []
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    same = record["hardware"] == hardware() and record["versions"] == versions()
+    found: list[dict[str, Any]] = record["rows"] if same else []
+    return found
+
+
 def hardware() -> dict[str, Any]:
     import os
 

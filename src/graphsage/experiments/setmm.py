@@ -41,7 +41,7 @@ def final(jobs: int, device: str, seeds: int, chosen: dict[str, dict[str, Any]])
     """The paper's settings and the chosen ones, `seeds` times each, and the baselines."""
     runs = []
     for split in SPLITS:
-        for name, settings in (("paper's settings", {}), ("chosen on validation", chosen[split])):
+        for name, settings in (("the defaults", {}), ("chosen on validation", chosen[split])):
             label = f"{split}: GraphSAGE-mean, {name}"
             runs += [Run(label, "setmm", split, {**settings, "seed": s}, device, threads(jobs)) for s in range(seeds)]
     return {"rows": rows(score_all(runs, jobs)), "baselines": {split: baselines(split) for split in SPLITS}}

@@ -96,13 +96,15 @@ class TfidfSvd:
     def _project(self, weights: Any) -> Floats:
         """Right singular vectors (at most dim, terms) of the training documents' weights."""
         from sklearn.utils.extmath import randomized_svd
+        from threadpoolctl import threadpool_limits
 
         rank = min(self.dim, *weights.shape)
         if rank == 0 or weights.nnz == 0:
             return np.zeros((0, weights.shape[1]), np.float32)
-        _, _, components = randomized_svd(
-            weights, rank, n_iter=self.iterations, power_iteration_normalizer="LU", random_state=self.seed
-        )
+        with threadpool_limits(1):  # so that the result does not depend on the number of threads
+            _, _, components = randomized_svd(
+                weights, rank, n_iter=self.iterations, power_iteration_normalizer="LU", random_state=self.seed
+            )
         return np.ascontiguousarray(components, dtype=np.float32)
 
 

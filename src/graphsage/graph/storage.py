@@ -16,7 +16,8 @@ from graphsage.graph.split import Split
 
 FORMAT = 1
 _TENSORS = ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
-_KINDS = {"indices": "i4 i8", "features": "f2 f4 f8", "labels": "i8 u1", "ids_text": "u1"}  # all others: i8
+_BFLOAT16 = "i2"  # NumPy has no bfloat16: such features are kept as the int16 of the same bits
+_KINDS = {"indices": "i4 i8", "features": f"f2 f4 f8 {_BFLOAT16}", "labels": "i8 u1", "ids_text": "u1"}  # others: i8
 _DIMS = {"features": (2,), "labels": (1, 2)}  # all others: 1
 
 
@@ -24,7 +25,7 @@ def save_graph(graph: Graph, folder: str | Path, splits: dict[str, Split] | None
     """Write `graph` and its named splits as a folder, whole or not at all."""
     with atomic_folder(folder) as temporary:
         arrays: dict[str, Any] = {
-            name: tensor.cpu().numpy() for name in _TENSORS if (tensor := getattr(graph, name)) is not None
+            name: _array(tensor) for name in _TENSORS if (tensor := getattr(graph, name)) is not None
         }
         if graph.ids is not None:
             arrays |= graph.ids.arrays()
@@ -121,7 +122,12 @@ def _checked(path: Path, kinds: str, dims: tuple[int, ...]) -> Any:
 
 def _mapped(array: Any) -> Tensor:
     # from_dlpack neither copies nor warns on a read-only map; writing to the tensor would crash the process.
-    return torch.utils.dlpack.from_dlpack(array) if array.size else torch.from_numpy(np.array(array))
+    tensor = torch.utils.dlpack.from_dlpack(array) if array.size else torch.from_numpy(np.array(array))
+    return tensor.view(torch.bfloat16) if array.dtype.str[1:] == _BFLOAT16 else tensor
+
+
+def _array(tensor: Tensor) -> Any:
+    return (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).cpu().numpy()
 
 
 def _about(folder: Path) -> dict[str, Any]:

@@ -18,12 +18,12 @@ from graphsage.features.text import FittedText
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.model.heads import ClassHead
 from graphsage.sampling.minibatch import SamplingConfig
+from graphsage.version import __version__
 
 if TYPE_CHECKING:
     from graphsage.inference.model import Model
 
 FORMAT = 1
-VERSION = "0.1.0"
 
 
 def save_bundle(model: "Model", folder: Path) -> None:
@@ -44,7 +44,7 @@ def save_bundle(model: "Model", folder: Path) -> None:
         files += ["text.json", "text.safetensors"]
     config = {
         "format": FORMAT,
-        "graphsage": VERSION,
+        "graphsage": __version__,
         "encoder": dataclasses.asdict(encoder.config),
         "in_dim": encoder.in_dim,
         "num_nodes": None if encoder.identity is None else encoder.identity.num_embeddings,
