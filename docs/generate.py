@@ -62,8 +62,8 @@ def ppi() -> str:
     alone = rows["unsupervised reference gcn"]
     seeds = len(record["rows"][0]["seeds"])
     note = (f"Labels: {record['labels']} from public annotations by the paper's recipe, close to but not the same as "
-            f"the released ones. 10 epochs, lr 0.01, {seeds} seed{'s' if seeds > 1 else ''}. Unsupervised (4,000 steps, "
-            f"lr 0.0001, the paper's logistic probe) gcn reaches {value(alone['test_micro_f1'])}; the paper has "
+            f"the released ones. 10 epochs, lr 0.01, {seeds} seed{'s' if seeds > 1 else ''}. Unsupervised (4,000 "
+            f"steps, lr 0.0001, the paper's logistic probe) gcn reaches {value(alone['test_micro_f1'])}; the paper has "
             f"{alone['paper']:.3f}. [results/ppi.json](results/ppi.json), "
             "`make results-ppi PPI=path/to/ppi`.")  # fmt: skip
     return "\n".join([*lines, "", note])

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.training.planted import SMALL, planted_graph, planted_split
 
 import graphsage as gs
 from graphsage.errors import BundleError
+from planted import SMALL, planted_graph, planted_split
 
 
 @pytest.fixture

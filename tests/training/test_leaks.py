@@ -4,13 +4,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.training.planted import SMALL, planted_graph, planted_split
 
 from graphsage.datasets.dataset import Dataset
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, training_graph
 from graphsage.training.train import train
+from planted import SMALL, planted_graph, planted_split
 
 
 def with_other_held_out_nodes(graph: Graph, split: Split, seed: int) -> Graph:

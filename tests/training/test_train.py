@@ -5,12 +5,12 @@ import threading
 
 import pytest
 import torch
-from tests.training.planted import SMALL, planted_graph, planted_split
 
 import graphsage as gs
 from graphsage.errors import BundleError, ConfigError, DataError
 from graphsage.training.checkpoint import FILE
 from graphsage.training.loop import Interrupted
+from planted import SMALL, planted_graph, planted_split
 
 TASKS = ["supervised", "unsupervised", "joint"]
 

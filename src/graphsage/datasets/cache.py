@@ -15,7 +15,7 @@ from graphsage.atomic import atomic_file
 from graphsage.errors import BundleError, OutputError
 from graphsage.features.text import FittedText, TfidfSvd
 
-_FORMAT = 1  # raise it when the same settings begin to mean other features
+_FORMAT = 2  # raise it when the same settings begin to mean other features
 Made = tuple[FittedText, npt.NDArray[np.float32]]
 
 

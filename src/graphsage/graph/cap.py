@@ -5,7 +5,7 @@ from torch import Tensor
 
 from graphsage.errors import ConfigError
 from graphsage.graph.graph import Graph
-from graphsage.graph.split import keep_edges
+from graphsage.graph.split import edge_rows, keep_edges
 from graphsage.kernels.random import Stream, derive
 
 MAX_DEGREE = 128  # Appendix C: hubs would not fit a dense table; at most 25 are drawn, so the cap biases little
@@ -27,7 +27,7 @@ def cap_degrees(graph: Graph, max_degree: int | None = MAX_DEGREE, *, seed: int 
     hubs = graph.degrees > max_degree
     if not bool(hubs.any()):
         return graph
-    rows = torch.repeat_interleave(torch.arange(graph.num_nodes), graph.degrees)
+    rows = edge_rows(graph)
     columns = graph.indices.long()
     both_ways = cap == "symmetric" and not graph.directed
     priority = _priorities(rows, columns, seed, both_ways)
@@ -51,6 +51,6 @@ def _thresholds(graph: Graph, hubs: Tensor, rows: Tensor, priority: Tensor, max_
     ranked = priority[at_hub][order]
     degrees = graph.degrees[hubs]
     first = torch.cat([degrees.new_zeros(1), degrees.cumsum(0)[:-1]])
-    threshold = torch.full((graph.num_nodes,), torch.iinfo(torch.int64).max, dtype=torch.int64)
+    threshold = ranked.new_full((graph.num_nodes,), torch.iinfo(torch.int64).max)
     threshold[hubs] = ranked[first + max_degree - 1]
     return threshold

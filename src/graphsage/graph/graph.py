@@ -125,7 +125,9 @@ class Graph:
         return replace(self, **changes)
 
     def to(self, device: str | torch.device) -> "Graph":
-        """The same graph with its tensors on `device`."""
+        """The same graph with its tensors on `device`; itself where they are there already."""
+        if self.indptr.device == torch.empty(0, device=device).device:
+            return self
         moved = {
             name: value.to(device)
             for name in ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")

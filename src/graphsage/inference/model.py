@@ -41,7 +41,8 @@ class Model:
     about: dict[str, Any] = field(default_factory=dict)
     """Where it comes from: the training settings, the data's name and split."""
 
-    _capped: tuple[Graph, Graph] | None = field(default=None, repr=False)
+    _last: tuple[Graph, Graph, Graph] | None = field(default=None, repr=False)
+    """The last graph asked about, the same on the model's device, and capped: asking again costs nothing."""
 
     @property
     def device(self) -> torch.device:
@@ -68,10 +69,9 @@ class Model:
         """
         how = inference or self.inference
         rows = None if nodes is None else _rows(nodes, graph)
-        graph = graph.to(self.device)
-        tables = input_tables(graph, self.degree_features, self.encoder.in_dim)
         self._check_identity(graph)
-        capped = self._cap(graph)
+        graph, capped = self._prepared(graph)
+        tables = input_tables(graph, self.degree_features, self.encoder.in_dim)
         if how == "exact":
             rows = None if rows is None else rows.to(self.device)
             z = embed_exact(self.encoder, capped, tables, rows, seed=self.seed, on_block=on_block)
@@ -132,11 +132,12 @@ class Model:
 
         save_bundle(self, Path(folder))
 
-    def _cap(self, graph: Graph) -> Graph:
-        if self._capped is None or self._capped[0].indices is not graph.indices:
-            capped = cap_degrees(graph.to("cpu"), self.sampling.max_degree, seed=self.seed, cap=self.sampling.cap)
-            self._capped = (graph, capped.to(self.device))
-        return self._capped[1]
+    def _prepared(self, graph: Graph) -> tuple[Graph, Graph]:
+        if self._last is None or self._last[0] is not graph or self._last[1].indptr.device != self.device:
+            here = graph.to(self.device)
+            capped = cap_degrees(here, self.sampling.max_degree, seed=self.seed, cap=self.sampling.cap)
+            self._last = (graph, here, capped)
+        return self._last[1:]
 
     def _check_identity(self, graph: Graph) -> None:
         identity = self.encoder.identity

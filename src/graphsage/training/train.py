@@ -55,14 +55,16 @@ def train(
     model.text = text
     model.about = {"config": config.as_dict(), **(about or {})}
     model.to(place)
+    here = graph.to(place)  # one copy of the features serves training and validation
+    seen = seen.replace(features=None, labels=None).to(place).replace(features=here.features, labels=here.labels)
     capped = cap_degrees(seen, config.max_degree, seed=config.seed, cap=config.sampling().cap)
-    world = World(seen.to(place), capped.to(place), [t.to(place) for t in tables], nodes.to(place))
+    world = World(seen, capped, input_tables(seen, use_degrees), nodes.to(place))
     module = nn.ModuleDict({"encoder": model.encoder} | ({} if model.head is None else {"head": model.head}))
     objective = make_objective(config, model.encoder, model.head, world)
     folder = None if out is None else Path(out)
     progress = run_loop(
-        config, module, objective, validate=_validator(model, graph, chosen), folder=folder,
-        identity=_identity(config, capped, nodes), resume=resume, on_event=on_event,
+        config, module, objective, validate=_validator(model, here, chosen), folder=folder,
+        identity=_identity(config, model, world), resume=resume, on_event=on_event,
     )  # fmt: skip
     model.about["training"] = {"steps": progress.step, "seconds": round(progress.seconds, 3),
                                "best_val_f1": progress.best_f1 if progress.best_f1 >= 0 else None}  # fmt: skip
@@ -127,17 +129,18 @@ def _validator(model: Model, graph: Graph, split: Split) -> Callable[[], float] 
     """Micro F1 on the validation nodes, attached to the full graph, by sampled inference (cheap enough each epoch)."""
     if model.head is None or graph.labels is None:
         return None
-    nodes = labeled(graph, split.nodes("val"))
+    nodes = labeled(graph, split.nodes("val").to(graph.labels.device))
     if not len(nodes):
         return None
-    truth = graph.labels[nodes].numpy()
+    truth = graph.labels[nodes].cpu().numpy()
     return lambda: f1_scores(truth, model.predict(graph, nodes, inference="sampled").numpy()).micro
 
 
-def _identity(config: Config, capped: Graph, nodes: Tensor) -> str:
-    """Names the run: its settings (but not how long it lasts) and a digest of its training graph."""
+def _identity(config: Config, model: Model, world: World) -> str:
+    """Names the run: its settings (but not how long it lasts) and a digest of its training graph and scaler."""
     settings = {**dataclasses.asdict(config), "epochs": None, "steps": None}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    for tensor in (capped.indptr, capped.indices, nodes):
-        digest.update(tensor.numpy().tobytes())
+    scaler = (model.encoder.shift, model.encoder.scale)
+    for tensor in (world.capped.indptr, world.capped.indices, world.nodes, *scaler):
+        digest.update(tensor.cpu().numpy().tobytes())
     return digest.hexdigest()

@@ -1,0 +1,45 @@
+"""The same draws, the same learning on a GPU. Run with `make test-gpu`."""
+
+import pytest
+import torch
+from planted import SMALL, planted_graph, planted_split
+
+import graphsage as gs
+from graphsage.kernels.random import Stream
+from graphsage.sampling.minibatch import sample_minibatch
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no GPU")]
+
+
+@pytest.mark.parametrize("redraw", [True, False])
+def test_a_gpu_draws_the_same_neighbors_as_a_cpu(redraw: bool) -> None:
+    graph = planted_graph()
+    targets = torch.arange(50)
+    batches = []
+    for device in ("cpu", "cuda"):
+        nodes = targets.to(device)
+        keys = Stream(3, "neighbors").keys(nodes)
+        batches.append(sample_minibatch(graph.to(device), nodes, (4, 3), keys, redraw))
+    one, two = batches
+    assert torch.equal(one.rows, two.rows.cpu())
+    for a, b in zip(one.neighborhoods, two.neighborhoods, strict=True):
+        assert torch.equal(a.index, b.index.cpu())
+        assert torch.equal(a.present, b.present.cpu())
+
+
+@pytest.mark.parametrize("task", ["supervised", "unsupervised", "joint"])
+@pytest.mark.parametrize("aggregator", ["mean", "gcn", "pool", "meanpool", "lstm"])
+def test_training_on_a_gpu_gives_nearly_the_weights_of_a_cpu(task: str, aggregator: str) -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    options = {**SMALL, "task": task, "aggregator": aggregator, "steps": 4, "max_degree": 6, "hidden_dim": 8}
+    one, two = (gs.train(graph, split, device=device, **options) for device in ("cpu", "cuda"))
+    torch.testing.assert_close(one.embed(graph), two.embed(graph), atol=2e-3, rtol=1e-2)
+
+
+def test_a_model_trained_on_a_gpu_is_loaded_on_a_cpu(tmp_path) -> None:
+    graph = planted_graph()
+    model = gs.train(graph, planted_split(graph), device="cuda", out=tmp_path, **SMALL)
+    again = gs.load(tmp_path)
+    assert again.device.type == "cpu"
+    torch.testing.assert_close(again.embed(graph), model.embed(graph), atol=1e-4, rtol=1e-3)
