@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from planted import SMALL, planted_graph, planted_split
 
 import graphsage as gs
 from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import sample_minibatch
+from planted import SMALL, planted_graph, planted_split
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no GPU")]
 
