@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from graphsage.errors import GraphError as GraphError
     from graphsage.errors import GraphSageError as GraphSageError
     from graphsage.errors import OutputError as OutputError
+    from graphsage.estimator import GraphSageClassifier as GraphSageClassifier
+    from graphsage.estimator import GraphSageEmbedder as GraphSageEmbedder
     from graphsage.graph.graph import Graph as Graph
     from graphsage.graph.split import Split as Split
     from graphsage.inference.model import Model as Model
@@ -35,6 +37,8 @@ _HOME = {
     "Dataset": "graphsage.datasets.dataset",
     "Graph": "graphsage.graph.graph",
     "GraphError": "graphsage.errors",
+    "GraphSageClassifier": "graphsage.estimator",
+    "GraphSageEmbedder": "graphsage.estimator",
     "GraphSageError": "graphsage.errors",
     "Model": "graphsage.inference.model",
     "OutputError": "graphsage.errors",

@@ -120,6 +120,9 @@ class Graph:
 
         return rows_of(self, ids)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Graph":
+        return self  # immutable: scikit-learn's clone copies parameters, and a graph may be large
+
     def replace(self, **changes: Any) -> "Graph":
         """A copy with other attributes; the arrays are shared."""
         return replace(self, **changes)
