@@ -48,9 +48,9 @@ def test_the_demo_ends_with_three_commands_that_work(graphsage: Command, texts: 
 
 
 def test_a_map_can_be_drawn_of_one_class_and_of_many(tmp_path: Path) -> None:
-    z = np.random.default_rng(0).normal(size=(200, 5))
+    places = np.random.default_rng(0).normal(size=(200, 2))
     for name, classes in (("one", ["all"] * 200), ("many", [f"class {row % 40}" for row in range(200)])):
-        draw_map(tmp_path / f"{name}.png", z, classes, title="A title", subtitle="and more")
+        draw_map(tmp_path / f"{name}.png", places, classes, title="A title", subtitle="and more")
         assert (tmp_path / f"{name}.png").read_bytes().startswith(PNG)
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def embed_command(
     run: Run,
-    out: Annotated[Path, typer.Option("--out", help="File to write: .parquet, .npy (ids go to .ids.json beside it) or "
-                                      ".csv.", metavar="FILE", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="File to write: .parquet, .npy (ids go to .ids.json beside it), "
+                                      ".csv or .txt (word2vec's format).", metavar="FILE", show_default=False)],
     data: OtherData = None,
     nodes: Nodes = None,
     inference: Inference = None,

@@ -1,4 +1,4 @@
-"""A labelled map of embeddings: two principal components, a color for each of the largest classes."""
+"""A labelled map of embeddings in two dimensions, with a color for each of the largest classes."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,13 +16,19 @@ DIRECT = 8  # classes that are also named in the picture; the legend names all t
 LEADER_POINTS = 22  # a label further from its class than this is joined to it by a line
 
 
-def draw_map(path: Path, z: npt.NDArray[Any], classes: Sequence[str], *, title: str, subtitle: str) -> None:
-    """Draw z (N, D) as an N-point picture; classes beyond the largest ones are gray."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+def principal(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The first two principal components, (N, D) -> (N, 2)."""
     from sklearn.decomposition import PCA
 
-    places = PCA(2, svd_solver="covariance_eigh").fit_transform(z)
+    places: npt.NDArray[Any] = PCA(2, svd_solver="covariance_eigh").fit_transform(z)
+    return places
+
+
+def draw_map(path: Path, places: npt.NDArray[Any], classes: Sequence[str], *, title: str, subtitle: str) -> None:
+    """Draw N points at `places` (N, 2); classes beyond the largest ones are gray."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     x, y = places.T
     named = np.array(classes)
     largest = Counter(classes).most_common(len(COLORS))

@@ -75,7 +75,7 @@ def class_names(model: Model, count: int) -> tuple[str, ...]:
 
 
 def write_table(path: str | Path, columns: Mapping[str, Column]) -> list[Path]:
-    """Write columns of equal length to a .parquet, .csv or .npy file, and return the files made.
+    """Write columns of equal length to a .parquet, .csv, .npy or .txt (word2vec) file, and return the files made.
 
     An (N, D) column is a list in Parquet, D columns `name_0`... in CSV, and the whole array in .npy, which has room
     for just one; its `id` column goes to `.ids.json` beside it.
@@ -142,7 +142,27 @@ def _write_npy(path: Path, columns: Mapping[str, Column]) -> list[Path]:
     return made
 
 
-_WRITERS: dict[str, Callable[..., list[Path]]] = {".parquet": _write_parquet, ".csv": _write_csv, ".npy": _write_npy}
+def _write_word2vec(path: Path, columns: Mapping[str, Column]) -> list[Path]:
+    """The text format of word2vec: a line `N D`, then an id and its numbers a line. gensim and many others open it."""
+    ids, z = [str(value) for value in columns["id"]], columns.get("embedding")
+    if not isinstance(z, np.ndarray):
+        raise ConfigError(f"{path}: .txt (word2vec's format) holds embeddings only; write .parquet or .csv")
+    for value in ids:
+        if not value or value.split() != [value]:
+            raise DataError(f"{path}: word2vec's format cannot hold the id {value!r} (white space); write .parquet")
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.write(f"{len(ids)} {z.shape[1]}\n")
+        for value, row in zip(ids, z.tolist(), strict=True):
+            file.write(f"{value} {' '.join(f'{number:.8g}' for number in row)}\n")
+    return []
+
+
+_WRITERS: dict[str, Callable[..., list[Path]]] = {
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+    ".npy": _write_npy,
+    ".txt": _write_word2vec,
+}
 
 
 def _word(item: Any) -> str:

@@ -1,0 +1,103 @@
+"""`graphsage plot`: a 2-D map of a model's embeddings, as a picture or as a page to move around in."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphsage.cli.options import Device, Inference, Json, OtherData, Run
+from graphsage.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from graphsage.cli.opening import Opened
+
+METHODS = ("pca", "tsne")
+
+
+def command(
+    run: Run,
+    out: Annotated[Path, typer.Option("--out", help="File to write: .png, or .html to move around in, offline.",
+                                      metavar="FILE", show_default=False)],
+    data: OtherData = None,
+    part: Annotated[str, typer.Option("--split", help="Which nodes: train, val, test or all.",
+                                      metavar="PART")] = "all",
+    method: Annotated[str, typer.Option("--method", help="pca, or tsne (slower, needs openTSNE).",
+                                        metavar="pca|tsne")] = "pca",
+    inference: Inference = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Draw the embeddings in two dimensions, colored by class (by prediction where the class is unknown).
+
+    \b
+    Examples:
+      graphsage plot run --out map.png
+      graphsage plot run --split test --out map.html --method tsne
+    """
+    if out.suffix.lower() not in (".png", ".html"):
+        raise ConfigError(f"{out}: the file must end in .png or .html; got {out.suffix or 'no ending'!r}")
+    if method not in METHODS:
+        raise ConfigError(f"--method must be one of {', '.join(METHODS)}; got {method!r}")
+    from graphsage.cli.opening import open_run
+    from graphsage.cli.output import block_progress, print_json, working
+    from graphsage.cli.picture import draw_map
+
+    opened = open_run(run, data, device)
+    rows = opened.split(None)[1].nodes(part)
+    if len(rows) < 3:
+        raise ConfigError(f"a map needs at least 3 nodes; the {part} part has {len(rows)}")
+    with block_progress("embedding") as on_block:
+        z = opened.model.embed(opened.graph, rows, inference=inference, on_block=on_block)
+    with working("placing"):
+        places = project(z.numpy(), method)
+    names = _classes(opened, rows, z)
+    title = f"{len(rows):,} nodes of {opened.data.name}"
+    how = "t-SNE" if method == "tsne" else "first two principal components"
+    with working("drawing"):
+        if out.suffix.lower() == ".png":
+            draw_map(out, places, names, title=title, subtitle=f"GraphSAGE embeddings, {how}")
+        else:
+            from graphsage.cli.page import write_page
+
+            ids = [str(opened.graph.id_of(row)) for row in rows.tolist()]
+            write_page(out, places, names, ids, title=title, subtitle=f"GraphSAGE embeddings, {how}")
+    if json:
+        print_json({"nodes": len(rows), "method": method, "file": str(out)})
+    else:
+        print(f"map of {len(rows):,} nodes: {out}")
+
+
+def project(z: "npt.NDArray[Any]", method: str) -> "npt.NDArray[Any]":
+    """(N, D) -> (N, 2)."""
+    if method == "pca":
+        from graphsage.cli.picture import principal
+
+        return principal(z)
+    try:
+        from openTSNE import TSNE
+    except ImportError:
+        raise ConfigError("--method tsne needs openTSNE: pip install 'graphsage[viz]'") from None
+    import numpy as np
+
+    return np.asarray(TSNE(perplexity=min(30, (len(z) - 1) / 3), random_state=0, n_jobs=-1).fit(z))
+
+
+def _classes(opened: "Opened", rows: Any, z: Any) -> list[str]:
+    """The class of each node: its own where known, else the predicted one; one name for all where there is neither."""
+    from graphsage.inference.export import class_names
+
+    graph, model = opened.graph, opened.model
+    truth = None if graph.labels is None or graph.multilabel else graph.labels[rows]
+    if truth is not None and bool((truth >= 0).all()):
+        names = class_names(model, graph.num_classes) if graph.class_names is None else graph.class_names
+        return [names[label] for label in truth.tolist()]
+    if model.head is None or model.multilabel:
+        return ["node"] * len(rows)
+    probabilities = model.probabilities(z)
+    names = class_names(model, probabilities.shape[1])
+    decided = model.decide(probabilities)
+    if truth is not None:
+        decided = truth.where(truth >= 0, decided)
+    return [names[label] for label in decided.tolist()]
