@@ -31,6 +31,41 @@ def graphs(draw: Callable[..., Any], max_nodes: int = 12, dim: int = 3, directed
     return from_edges(edges, n, features=normal(draw(SEEDS), n, dim), directed=way)
 
 
+@st.composite
+def full_graphs(draw: Callable[..., Any], max_nodes: int = 8) -> Graph:
+    """A graph that may have all there is: ids of both kinds, features, classes or many labels, names, times."""
+    n, edges = draw(edge_lists(max_nodes))
+    columns: dict[str, Any] = {}
+    if draw(st.booleans()):
+        columns["features"] = normal(draw(SEEDS), n, draw(st.integers(1, 3)))
+    many = draw(st.sampled_from([None, False, True]))
+    if many is not None:
+        width = draw(st.integers(1, 3))
+        row: Any = st.lists(st.integers(0, 1), min_size=width, max_size=width) if many else st.integers(-1, width - 1)
+        labels = draw(st.lists(row, min_size=n, max_size=n))
+        columns["labels"] = np.array(labels, np.uint8 if many else np.int64)
+        columns["class_names"] = draw(st.sampled_from([None, [f"class {i}" for i in range(width)]]))
+    kind = draw(st.sampled_from([None, st.text(max_size=4), st.integers(-(2**63), 2**63 - 1)]))
+    if kind is not None:
+        columns["ids"] = draw(st.lists(kind, min_size=n, max_size=n, unique=True))
+    whole = st.integers(-(2**40), 2**40)
+    for name in ("time", "graph_number"):
+        if draw(st.booleans()):
+            columns[name] = draw(st.lists(whole, min_size=n, max_size=n))
+    if draw(st.booleans()):
+        columns["edge_time"] = draw(st.lists(whole, min_size=len(edges), max_size=len(edges)))
+    return from_edges(edges, n, directed=draw(st.booleans()), **columns)
+
+
+def facts(graph: Graph, *without: str) -> dict[str, Any]:
+    """All that a graph says, for comparison: attributes as lists with their types, ids as the outside sees them."""
+    names = ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
+    tensors = {name: getattr(graph, name) for name in names}
+    said = {name: None if t is None else (t.dtype, t.tolist()) for name, t in tensors.items()}
+    said |= {"ids": [graph.id_of(row) for row in range(graph.num_nodes)], "class_names": graph.class_names}
+    return {name: value for name, value in {**said, "directed": graph.directed}.items() if name not in without}
+
+
 def normal(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """Normal numbers from a seed (dense, so that no two are equal)."""
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)

@@ -8,11 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from graphsage.graph.convert.methods import Conversions
 from graphsage.graph.ids import NodeIds
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(Conversions):
     """N nodes and their neighbors. Row v's neighbors are `indices[indptr[v]:indptr[v + 1]]`, ascending.
 
     indptr      (N + 1,) int64

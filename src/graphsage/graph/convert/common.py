@@ -1,0 +1,168 @@
+"""What all converters share: names they look for, labels in any form, split masks, edges in both directions or one."""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from graphsage.errors import ConfigError, DataError
+from graphsage.graph.build import from_edges
+from graphsage.graph.graph import Graph
+from graphsage.graph.split import Split
+
+FEATURES = ("x", "feature", "features", "feat")
+LABELS = ("y", "label", "labels")
+TIMES = ("time",)
+Array = npt.NDArray[Any]
+
+
+def from_entries(sources: Any, targets: Any, num_nodes: int, *, directed: bool | None, **attributes: Any) -> Graph:
+    """A graph of entries source -> target. `directed=None`: undirected where each entry has its reverse."""
+    edges = torch.stack([_ends(sources), _ends(targets)], dim=1)
+    graph = from_edges(edges, num_nodes, directed=directed is not False, **attributes)
+    return graph.replace(directed=False) if directed is None and is_symmetric(graph) else graph
+
+
+def is_symmetric(graph: Graph) -> bool:
+    """Whether each stored entry has its reverse, with the same time if entries have one."""
+    sources, targets = entries(graph)
+    order = torch.argsort(sources * graph.num_nodes + targets)  # entries are stored by target, then source
+    same = torch.equal(sources[order], targets) and torch.equal(targets[order], sources)
+    return same and (graph.edge_time is None or torch.equal(graph.edge_time[order], graph.edge_time))
+
+
+def entries(graph: Graph) -> tuple[Tensor, Tensor]:
+    """Sources and targets of all stored entries: v hears from u, so u -> v."""
+    return graph.indices.long(), torch.repeat_interleave(torch.arange(graph.num_nodes), graph.degrees)
+
+
+def edges_once(graph: Graph) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Sources, targets and times of all edges; an undirected one in one direction only."""
+    sources, targets = entries(graph)
+    if graph.directed:
+        return sources, targets, graph.edge_time
+    keep = sources <= targets
+    return sources[keep], targets[keep], None if graph.edge_time is None else graph.edge_time[keep]
+
+
+def labels_from(values: Any) -> tuple[Array, tuple[str, ...] | None]:
+    """Labels in any usual form -> classes (N,) or many labels (N, C), and class names where they were names.
+
+    A column (N, 1) is squeezed unless it is of bytes or booleans, which hold marks and not classes. None and NaN are
+    unknown (-1). Names become classes in sorted order. Numbers with a fraction are no classes: an error.
+    """
+    try:
+        array = plain(values) if isinstance(values, Tensor | np.ndarray) else _listed(list(values))
+    except ValueError as error:
+        raise DataError(f"labels must be one value a node, or lists of one length ({error})") from error
+    if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind != "b" and array.dtype != np.uint8:
+        array = array[:, 0]
+    if array.ndim != 1:
+        return array, None
+    if array.dtype.kind == "O":
+        array = _of_objects(array)
+    if array.dtype.kind in "OUT":
+        known = sorted({str(value) for value in array if value is not None})
+        number = {name: i for i, name in enumerate(known)}
+        return np.array([-1 if value is None else number[str(value)] for value in array], np.int64), tuple(known)
+    if array.dtype.kind == "f":
+        return _whole(array), None
+    if array.dtype.kind not in "biu":
+        raise DataError(f"labels must be classes (whole numbers or names) or rows of 0 and 1; got {array.dtype}")
+    return array.astype(np.int64), None
+
+
+def features_from(rows: Iterable[Any]) -> Array:
+    """One vector (or number) a node -> (N, D)."""
+    try:
+        table = np.stack([plain(row) if isinstance(row, Tensor) else np.asarray(row) for row in rows])
+    except ValueError as error:
+        raise DataError(f"features must be vectors of one length, one a node ({error})") from error
+    return table[:, None] if table.ndim == 1 else table
+
+
+def splits_from(masks: Mapping[str, Any]) -> dict[str, Split]:
+    """`train_mask`, `val_mask`, `test_mask` -> the split `given`; columns of two-dimensional masks -> given-0, ..."""
+    parts = {part: np.asarray(plain(mask)) for part in ("train", "val", "test")
+             if (mask := masks.get(f"{part}_mask")) is not None}  # fmt: skip
+    if "train" not in parts:
+        return {}
+    columns = max((mask.shape[1] for mask in parts.values() if mask.ndim == 2), default=0)
+    if not columns:
+        return {"given": Split.masks(**parts)}
+    short = [part for part, mask in parts.items() if mask.ndim == 2 and mask.shape[1] != columns]
+    if short:
+        raise DataError(f"{short[0]}_mask has {parts[short[0]].shape[1]} columns, another mask has {columns}")
+    return {
+        f"given-{i}": Split.masks(**{part: mask[:, i] if mask.ndim == 2 else mask for part, mask in parts.items()})
+        for i in range(columns)
+    }
+
+
+def plain(tensor: Any) -> Array:
+    """A tensor from any device, or an array, as NumPy sees it; what NumPy has no type for becomes float32."""
+    if not isinstance(tensor, Tensor):
+        return np.asarray(tensor)
+    tensor = tensor.detach().cpu()
+    if tensor.layout != torch.strided:
+        tensor = tensor.to_dense()
+    array: Array = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+    return array
+
+
+def first_of(names: Iterable[str], there: Any) -> str | None:
+    return next((name for name in names if name in there), None)
+
+
+def note_dropped(what: str, names: Iterable[str], hint: str = "") -> None:
+    """Say what an object has that a Graph cannot hold."""
+    listed = sorted(map(str, names))
+    if listed:
+        shown = ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")
+        warnings.warn(f"{what} not carried over: {shown}{hint}", stacklevel=4)
+
+
+def missing(library: str, method: str) -> ConfigError:
+    return ConfigError(f"{method} needs {library}, which is not installed; install it: pip install {library}")
+
+
+def _ends(values: Any) -> Tensor:
+    if isinstance(values, Tensor):
+        return values.detach().cpu()
+    array = np.asarray(values)
+    return torch.from_numpy(array if array.flags.writeable and array.dtype.kind == "i" else array.astype(np.int64))
+
+
+def _listed(values: list[Any]) -> Array:
+    """NumPy would make text of numbers that stand among names."""
+    if any(value is None or isinstance(value, str) for value in values):
+        array = np.empty(len(values), object)
+        array[:] = values
+        return array
+    return np.asarray(values)
+
+
+def _of_objects(array: Array) -> Array:
+    """Objects -> all names, or all numbers; NaN and NA count as None."""
+    values = [None if value is None or value != value else value for value in array.tolist()]
+    if all(value is None or isinstance(value, str) for value in values):
+        return np.array(values, object)
+    if all(value is None or isinstance(value, int | float) for value in values):
+        return np.array([np.nan if value is None else value for value in values], float)
+    odd = next(value for value in values if value is not None and not isinstance(value, str))
+    raise DataError(f"labels must be all names or all whole numbers; got {odd!r} among them")
+
+
+def _whole(array: Array) -> npt.NDArray[np.int64]:
+    unknown = np.isnan(array)
+    filled = np.where(unknown, -1, array)
+    odd = np.flatnonzero((filled != np.floor(filled)) | (np.abs(filled) > 2**53))
+    if len(odd):
+        raise DataError(
+            f"classes must be whole numbers; node {odd[0]} has {array[odd[0]]}; numbers to predict are not supported"
+        )
+    return filled.astype(np.int64)

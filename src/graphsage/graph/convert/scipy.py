@@ -1,0 +1,61 @@
+"""SciPy sparse adjacency matrices: an entry (u, v) is an edge from u to v, as in scipy.sparse.csgraph."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphsage.errors import DataError
+from graphsage.graph.convert.common import from_entries, labels_from, note_dropped, plain
+from graphsage.graph.graph import Graph
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+_MAX_NUMBERS = 1 << 34  # of a dense feature table: 64 GiB
+
+
+def from_scipy(
+    adjacency: Any, *, features: Any = None, labels: Any = None, directed: bool | None = None, **attributes: Any
+) -> Graph:
+    """A square sparse matrix or array of any format. Stored zeros are no edges, and values other than 1 are not kept.
+
+    `directed=None`: undirected if the pattern is symmetric. False makes both directions of each entry, as is right for
+    a triangular matrix of an undirected graph. `features` may be sparse (and become dense); `labels` may be names;
+    `attributes` are those of `Graph.from_edges`.
+    """
+    if not hasattr(adjacency, "tocoo"):
+        raise DataError(f"from_scipy takes a sparse matrix; got {type(adjacency).__name__}; see scipy.sparse.csr_array")
+    if len(adjacency.shape) != 2 or adjacency.shape[0] != adjacency.shape[1]:
+        raise DataError(f"an adjacency matrix must be square; got shape {tuple(adjacency.shape)}")
+    matrix = adjacency.tocoo()
+    sources, targets = matrix.row, matrix.col
+    if not (matrix.data == 1).all():
+        there = matrix.data != 0
+        sources, targets = sources[there], targets[there]
+        if not (matrix.data[there] == 1).all():
+            note_dropped("values of the matrix", ["weights"], "; GraphSAGE reads which edges there are")
+    if labels is not None:
+        labels, names = labels_from(labels)
+        attributes.setdefault("class_names", names)
+    if features is not None and hasattr(features, "tocoo"):
+        features = dense(features)
+    n = int(adjacency.shape[0])
+    return from_entries(sources, targets, n, directed=directed, features=features, labels=labels, **attributes)
+
+
+def to_scipy(graph: Graph) -> "scipy.sparse.csr_array[Any, Any]":
+    """The adjacency as an (N, N) csr_array of float32 ones; an undirected edge is stored in both directions."""
+    from scipy.sparse import csc_array
+
+    # Row v of the graph lists the u of its edges (u, v): that is column v of the matrix.
+    ones = np.ones(graph.num_stored_edges, np.float32)
+    arrays = ones, plain(graph.indices), plain(graph.indptr)
+    return csc_array(arrays, shape=(graph.num_nodes, graph.num_nodes)).tocsr()
+
+
+def dense(matrix: Any) -> Any:
+    """A sparse feature matrix as float32 (N, D)."""
+    rows, columns = matrix.shape
+    if rows * columns > _MAX_NUMBERS:
+        raise DataError(f"sparse features of shape ({rows}, {columns}) are too many to make dense; reduce them first")
+    return matrix.astype(np.float32).toarray()
