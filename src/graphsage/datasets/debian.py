@@ -1,0 +1,128 @@
+"""The Debian package graph: from a mirror's package indexes to a table of packages and a table of their relations.
+
+A mirror keeps, for each release, `dists/RELEASE/main/binary-amd64/Packages.xz` (one paragraph a package) and
+`dists/RELEASE/main/i18n/Translation-en.bz2` (the long descriptions). Releases are given oldest first: a package belongs
+to the first release that has it and is described as it was there, so that nothing of a later release is told early.
+"""
+
+import bz2
+import csv
+import gzip
+import lzma
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from graphsage.atomic import atomic_folder
+from graphsage.errors import DataError
+
+KINDS = {"Pre-Depends": "depends", "Depends": "depends", "Recommends": "recommends", "Suggests": "suggests"}
+_NAME = re.compile(r"\s*([a-z0-9][a-z0-9+.\-]*)")
+_OPENERS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release's index files; without `translations` only the one-line descriptions are known."""
+
+    name: str
+    packages: Path
+    translations: Path | None = None
+
+
+def build_debian(releases: Sequence[Release], out: Path) -> tuple[int, int]:
+    """Write `nodes.csv` and `edges.csv` into the folder `out`; return how many of each there are."""
+    if not releases:
+        raise DataError("give at least one release, oldest first: --packages bookworm=Packages.xz")
+    nodes: dict[str, dict[str, str]] = {}
+    relations: dict[tuple[str, str, str], str] = {}
+    for release in releases:
+        long = dict(_descriptions(release.translations)) if release.translations else {}
+        for fields in paragraphs(release.packages):
+            name = fields.get("Package")
+            if name is None:
+                raise DataError(f"{release.packages} has a paragraph without a Package field; it is no package index")
+            nodes.setdefault(name, _row(name, release.name, fields, long))
+            for field, kind in KINDS.items():
+                for target in targets(fields.get(field, "")):
+                    relations.setdefault((name, target, kind), release.name)
+    edges = [(*relation, release) for relation, release in relations.items()
+             if relation[1] in nodes and relation[0] != relation[1]]  # fmt: skip
+    with atomic_folder(out) as folder:
+        _write(folder / "nodes.csv", list(_COLUMNS), (row.values() for row in nodes.values()))
+        _write(folder / "edges.csv", ["source", "target", "kind", "release"], edges)
+    return len(nodes), len(edges)
+
+
+_COLUMNS = ("id", "release", "section", "installed_kb", "tags", "description")
+
+
+def _row(name: str, release: str, fields: Mapping[str, str], long: Mapping[str, str]) -> dict[str, str]:
+    tags = [tag.strip() for tag in fields.get("Tag", "").split(",") if tag.strip()]
+    description = long.get(fields.get("Description-md5", "")) or fields.get("Description", "")
+    section = fields.get("Section", "unknown").rsplit("/", 1)[-1]
+    values = (name, release, section, fields.get("Installed-Size", ""), ";".join(tags), plain(description))
+    return dict(zip(_COLUMNS, values, strict=True))
+
+
+def targets(relation: str) -> Iterator[str]:
+    """Names in a relation field, alternatives included: `a (>= 1), b | c [amd64]` -> a, b, c."""
+    for alternative in relation.replace("|", ",").split(","):
+        found = _NAME.match(alternative)
+        if found:
+            yield found[1]
+
+
+def plain(description: str) -> str:
+    """One line: the short description, then the long one without the dots that stand for empty lines."""
+    lines = (line.strip() for line in description.splitlines())
+    return " ".join(line for line in lines if line not in ("", "."))
+
+
+def paragraphs(path: Path) -> Iterator[dict[str, str]]:
+    """The paragraphs of an index, one at a time: field -> value, continuation lines joined by newlines."""
+    fields: dict[str, str] = {}
+    last = None
+    try:
+        with _open(path) as file:
+            for number, line in enumerate(file, start=1):
+                text = line.rstrip("\n")
+                if not text.strip():
+                    if fields:
+                        yield fields
+                    fields, last = {}, None
+                elif text[0] in " \t":
+                    if last is None:
+                        raise DataError(f"{path}, line {number}: a continuation without a field; this is no index")
+                    fields[last] += "\n" + text
+                else:
+                    last, colon, value = text.partition(":")
+                    if not colon:
+                        raise DataError(f"{path}, line {number}: expected `Field: value`; got {text[:40]!r}")
+                    fields[last] = value.strip()
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist") from None
+    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
+    if fields:
+        yield fields
+
+
+def _open(path: Path) -> IO[str]:
+    opened: IO[str] = _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8")
+    return opened
+
+
+def _descriptions(path: Path) -> Iterator[tuple[str, str]]:
+    for fields in paragraphs(path):
+        if "Description-md5" in fields and "Description-en" in fields:
+            yield fields["Description-md5"], fields["Description-en"]
+
+
+def _write(path: Path, header: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
