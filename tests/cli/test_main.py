@@ -20,7 +20,7 @@ def test_help_names_every_command(graphsage: Command) -> None:
         assert all(command in answer.out for command in COMMANDS)
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "data list", "data build"])
+@pytest.mark.parametrize("command", [*COMMANDS, "data list", "data build", "data convert"])
 def test_every_command_has_help_and_json(graphsage: Command, command: str) -> None:
     answer = graphsage(*command.split(), "--help")
     assert answer.code == 0

@@ -1,10 +1,17 @@
 """One door for all data: a built-in name, a graph folder, or files in a format that people have."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from graphsage.datasets.dataset import Dataset
+from graphsage.datasets.gnn_benchmark import is_gnn_benchmark, load_gnn_benchmark
+from graphsage.datasets.graphsaint import is_graphsaint, load_graphsaint
+from graphsage.datasets.networkx_file import is_networkx_file, load_networkx_file
+from graphsage.datasets.ogb import is_ogb_folder, load_ogb
+from graphsage.datasets.planetoid import load_planetoid, planetoid_prefix
 from graphsage.datasets.ppi_folder import is_ppi_folder, load_ppi_folder
+from graphsage.datasets.reddit import is_reddit, load_reddit
 from graphsage.datasets.release import is_release, load_release
 from graphsage.errors import DataError
 from graphsage.graph.storage import open_graph, open_splits
@@ -16,38 +23,30 @@ def _load_setmm(folder: Path | None = None) -> Dataset:
     return load_setmm(folder)
 
 
-BUILT_IN: dict[str, Callable[[], Dataset]] = {"setmm": _load_setmm}
-
-
-def open_data(spec: str | Path) -> Dataset:
-    """Open what `spec` names: a built-in data set, a graph folder, the GraphSAGE release's prefix (`data/ppi` for
-    `data/ppi-G.json` and its companions; the G.json file or a folder with just one will do), PyG's raw PPI folder, or
-    a folder that `build_setmm` wrote.
-
-    A built-in name wins over a folder of the same name; write `./setmm` for the folder.
-    """
-    if isinstance(spec, str) and spec in BUILT_IN:
-        return BUILT_IN[spec]()
-    path = Path(spec)
-    if (path / "graph.json").is_file():
-        return load_folder(path)
-    if is_ppi_folder(path):
-        return load_ppi_folder(path)
-    if (path / "setmm_nodes.tsv.xz").is_file():
-        return _load_setmm(path)
-    prefix = _release_prefix(path)
-    if prefix is not None:
-        return load_release(prefix)
-    if str(spec) in BUILT_IN and not path.exists():
-        return BUILT_IN[str(spec)]()
-    raise DataError(_not_found(path))
-
-
 def load_folder(folder: Path) -> Dataset:
     """A graph folder with its stored splits; the default is `given`, else the first stored, else `random`."""
     splits = open_splits(folder)
     default = "given" if "given" in splits else next(iter(splits), "random")
     return Dataset(folder.resolve().name, open_graph(folder), splits, default)
+
+
+@dataclass(frozen=True)
+class Format:
+    """`find` returns what `load` needs where a path is in this format; `file` is what tells it, after `PATH`."""
+
+    name: str
+    file: str
+    find: Callable[[Path], Path | None]
+    load: Callable[[Path], Dataset]
+
+
+def _if(test: Callable[[Path], bool], *below: str) -> Callable[[Path], Path | None]:
+    """The path itself, or what is `below` it, where the test holds."""
+
+    def find(path: Path) -> Path | None:
+        return next((place for place in (path, *(path / name for name in below)) if test(place)), None)
+
+    return find
 
 
 def _release_prefix(path: Path) -> Path | None:
@@ -62,10 +61,42 @@ def _release_prefix(path: Path) -> Path | None:
     return None
 
 
+BUILT_IN: dict[str, Callable[[], Dataset]] = {"setmm": _load_setmm}
+FORMATS = (
+    Format("a graph folder", "/graph.json", _if(lambda p: (p / "graph.json").is_file()), load_folder),
+    Format("PyG's PPI folder", "/train_graph.json", _if(is_ppi_folder, "raw"), load_ppi_folder),
+    Format("set.mm as `data build` writes it", "/setmm_nodes.tsv.xz",
+           _if(lambda p: (p / "setmm_nodes.tsv.xz").is_file()), _load_setmm),
+    Format("the GraphSAGE release's files", "-G.json", _release_prefix, load_release),
+    Format("Planetoid's files", "/ind.NAME.graph", planetoid_prefix, load_planetoid),
+    Format("GraphSAINT's folder", "/adj_full.npz", _if(is_graphsaint, "raw"), load_graphsaint),
+    Format("PyG's or DGL's Reddit", "/reddit_data.npz", _if(is_reddit, "raw"), load_reddit),
+    Format("an OGB node data set", "/raw/edge.csv.gz", _if(is_ogb_folder), load_ogb),
+    Format("a gnn-benchmark file", ".npz", _if(is_gnn_benchmark), load_gnn_benchmark),
+    Format("GML, GraphML or an edge list", ".gml, .graphml, .edgelist", _if(is_networkx_file), load_networkx_file),
+)  # fmt: skip
+
+
+def open_data(spec: str | Path) -> Dataset:
+    """Open what `spec` names: a built-in data set, or a path in one of FORMATS (docs/convert.md lists them), such as a
+    graph folder or the GraphSAGE release's prefix (`data/ppi` for `data/ppi-G.json` and its companions; the G.json file
+    or a folder with just one will do).
+
+    A built-in name wins over a folder of the same name; write `./setmm` for the folder.
+    """
+    if isinstance(spec, str) and spec in BUILT_IN:
+        return BUILT_IN[spec]()
+    path = Path(spec)
+    for form in FORMATS:
+        found = form.find(path)
+        if found is not None:
+            return form.load(found)
+    if str(spec) in BUILT_IN and not path.exists():
+        return BUILT_IN[str(spec)]()
+    raise DataError(_not_found(path))
+
+
 def _not_found(path: Path) -> str:
-    looked_for = (
-        f"a graph folder ({path / 'graph.json'}), PyG's PPI folder ({path / 'train_graph.json'}) "
-        f"or the GraphSAGE release's files ({path}-G.json)"
-    )
+    *first, last = [f"{form.name} ({form.file if ', ' in form.file else f'{path}{form.file}'})" for form in FORMATS]
     what = "is not data that can be opened" if path.exists() else "does not exist"
-    return f"{path} {what}; looked for {looked_for}; built-in data: {', '.join(BUILT_IN)}"
+    return f"{path} {what}; looked for {', '.join(first)} or {last}; built-in data: {', '.join(BUILT_IN)}"

@@ -1,6 +1,8 @@
 """JSON and `.npy` files of other people's formats, read with errors that name the file and the row."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import DataError
+from graphsage.graph.convert.scipy import from_scipy
+from graphsage.graph.graph import Graph
 from graphsage.graph.storage import load_array
 
 _CHUNK_NUMBERS = 1 << 22
@@ -84,3 +88,20 @@ def check_count(path: Path, got: int, wanted: int, than: str) -> None:
     """Files that describe the same nodes must agree on how many there are."""
     if got != wanted:
         raise DataError(f"{path} has {got} rows, but {than} has {wanted} nodes; the files do not belong together")
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """An error about rows and edges, told with the file they come from."""
+    try:
+        yield
+    except DataError as error:
+        if str(path) in str(error):
+            raise
+        raise DataError(f"{path}: {error}") from error
+
+
+def undirected(adjacency: Any, **attributes: Any) -> Graph:
+    """An undirected graph of a matrix that usually has both directions: then no entry is doubled on the way."""
+    graph = from_scipy(adjacency, **attributes)
+    return from_scipy(adjacency, directed=False, **attributes) if graph.directed else graph

@@ -7,8 +7,10 @@ size that the archive's directory states, and an array that is stored without co
 import math
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,37 +43,45 @@ class Archive:
     def names(self) -> tuple[str, ...]:
         return tuple(self._members)
 
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """The type of an array, also of one that cannot be read since it holds objects."""
+        with self._opened(name) as (_, member):
+            return _read_header(member)[2]
+
     def array(self, name: str) -> Array:
         """One array, without a copy in memory where the file allows that."""
+        with self._opened(name) as (info, member):
+            shape, fortran, dtype = self._header(member, info)
+            if info.compress_type == zipfile.ZIP_STORED and 0 not in shape:
+                return self._mapped(info, member.tell(), shape, fortran, dtype)
+            flat = np.empty(math.prod(shape), dtype)
+            view = flat.view(np.uint8).reshape(-1)
+            done = 0
+            while done < len(view):
+                chunk = member.read(min(1 << 24, len(view) - done))
+                if not chunk:
+                    raise DataError(f"{self.path}: {name} is cut short; fetch or write it again")
+                view[done : done + len(chunk)] = np.frombuffer(chunk, np.uint8)
+                done += len(chunk)
+            if member.read(1):  # also makes zipfile compare the checksum
+                raise DataError(f"{self.path}: {name} is longer than it says; fetch or write it again")
+        return _native(flat.reshape(shape, order="F" if fortran else "C"))
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[tuple[zipfile.ZipInfo, IO[bytes]]]:
         if name not in self:
             raise DataError(f"{self.path} lacks the array {name!r}; it has {', '.join(self.names) or 'none'}")
         info = self._members[name]
         try:
             with zipfile.ZipFile(self.path) as file, file.open(info) as member:
-                shape, fortran, dtype = self._header(member, info)
-                if info.compress_type == zipfile.ZIP_STORED and 0 not in shape:
-                    return self._mapped(info, member.tell(), shape, fortran, dtype)
-                flat = np.empty(math.prod(shape), dtype)
-                view = flat.view(np.uint8).reshape(-1)
-                done = 0
-                while done < len(view):
-                    chunk = member.read(min(1 << 24, len(view) - done))
-                    if not chunk:
-                        raise DataError(f"{self.path}: {name} is cut short; fetch or write it again")
-                    view[done : done + len(chunk)] = np.frombuffer(chunk, np.uint8)
-                    done += len(chunk)
-                if member.read(1):  # also makes zipfile compare the checksum
-                    raise DataError(f"{self.path}: {name} is longer than it says; fetch or write it again")
+                yield info, member
+        except DataError:
+            raise
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError, MemoryError) as error:
-            if isinstance(error, DataError):
-                raise
             raise DataError(f"{self.path}: {name} cannot be read ({error}); fetch or write it again") from error
-        return _native(flat.reshape(shape, order="F" if fortran else "C"))
 
     def _header(self, member: Any, info: zipfile.ZipInfo) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-        version = np.lib.format.read_magic(member)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(member)
+        shape, fortran, dtype = _read_header(member)
         where = f"{self.path}: {info.filename}"
         if dtype.hasobject:
             raise DataError(f"{where} holds Python objects, which only pickle can read; that may execute code")
@@ -124,6 +134,12 @@ def read_sparse(archive: Archive, prefix: str = "") -> Any:
             raise
         raise DataError(f"{archive.path}: the sparse matrix {prefix or 'in it'} is damaged ({error})") from error
     return matrix
+
+
+def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(member)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return read(member)
 
 
 def _native(array: Array) -> Array:
