@@ -15,7 +15,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-COMMANDS = ("", "train", "evaluate", "embed", "predict", "info", "data", "data build", "data list", "demo")
+COMMANDS = ("", "demo", "train", "evaluate", "embed", "predict", "search", "plot", "info", "data", "data list",
+            "data convert", "data build", "data build setmm", "data build debian")  # fmt: skip
 
 
 def result(name: str) -> dict[str, Any]:

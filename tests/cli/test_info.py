@@ -86,4 +86,4 @@ def test_data_build_hands_over_source_and_folder(
 def test_data_build_refuses_what_it_cannot_read(graphsage: Command, tmp_path: Path) -> None:
     words = ("--from", tmp_path / "none.mm", "--out", tmp_path / "out")
     assert "none.mm" in graphsage("data", "build", "setmm", *words).error
-    assert "only setmm" in graphsage("data", "build", "cora", *words).error
+    assert "No such command 'cora'" in graphsage("data", "build", "cora", *words).error

@@ -10,7 +10,7 @@ from command_line import Command
 
 from graphsage import __version__
 
-COMMANDS = ["train", "demo", "evaluate", "embed", "predict", "info", "data"]
+COMMANDS = ["train", "demo", "evaluate", "embed", "predict", "search", "plot", "info", "data"]
 
 
 def test_help_names_every_command(graphsage: Command) -> None:
@@ -20,7 +20,7 @@ def test_help_names_every_command(graphsage: Command) -> None:
         assert all(command in answer.out for command in COMMANDS)
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "data list", "data build", "data convert"])
+@pytest.mark.parametrize("command", [*COMMANDS, "data list", "data build setmm", "data build debian", "data convert"])
 def test_every_command_has_help_and_json(graphsage: Command, command: str) -> None:
     answer = graphsage(*command.split(), "--help")
     assert answer.code == 0

@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
+from graphsage.cli import build
 from graphsage.cli.options import Json
-from graphsage.errors import ConfigError, OutputError
+from graphsage.errors import OutputError
 
 app = typer.Typer(help="Data: list what is known, build a set from its source, convert files.", no_args_is_help=False)
+app.add_typer(build.app, name="build")
 
 ABOUT = {
     "setmm": "theorems of Metamath's set.mm (CC0): edges are citations in proofs, features come from comment and "
@@ -73,31 +75,3 @@ def convert_command(
         print_json({"data": source, "out": str(out), **counts, **classes})
     else:
         print(f"{data_summary(data, name, split)}\nwritten to {out}")
-
-
-@app.command("build")
-def build_command(
-    name: Annotated[str, typer.Argument(help="setmm", metavar="NAME", show_default=False)],
-    source: Annotated[Path, typer.Option("--from", help="The database set.mm (Debian: metamath-databases).",
-                                         metavar="FILE", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="Folder to write.", metavar="FOLDER", show_default=False)],
-    json: Json = False,
-) -> None:  # fmt: skip
-    """Build a data set from its source.
-
-    \b
-    Example:
-      graphsage data build setmm --from set.mm --out setmm-new
-    """
-    from graphsage.cli.output import print_json, working
-
-    if name != "setmm":
-        raise ConfigError(f"only setmm can be built; got {name!r}")
-    with working(f"reading {source}"):
-        from graphsage.datasets.setmm import build_setmm
-
-        build_setmm(source, out)
-    if json:
-        print_json({"data": name, "from": str(source), "out": str(out)})
-    else:
-        print(f"{name} built from {source} is in {out}")
