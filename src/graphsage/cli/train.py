@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from graphsage.inference.model import Model
 
 MODEL, SAMPLING, LEARNING, FEATURES = "Model", "Neighborhoods", "Learning", "Features"
-RUN_FILES = ("config.json", "model.safetensors", "text.json", "text.safetensors", "checkpoint.safetensors", "log.jsonl",
-             "run.toml")  # fmt: skip
+RUN_FILES = ("config.json", "model.safetensors", "features.json", "features.safetensors", "checkpoint.safetensors",
+             "log.jsonl", "run.toml")  # fmt: skip
 A_RUN = ("config.json", "checkpoint.safetensors")
 
 

@@ -21,15 +21,15 @@ Column = Sequence[Any] | npt.NDArray[Any]
 
 
 def graph_for(model: Model, data: Dataset) -> Graph:
-    """The graph of `data` as `model` sees it: raw text becomes features by the recipe that was fitted at training
+    """The graph of `data` as `model` sees it: columns become features by the recipes that were fitted at training
     time, never by a new fit."""
-    if model.text is None:
+    if model.features is None:
         return data.graph
-    if not data.texts:
+    if not data.columns:
         raise DataError(
-            f"the model reads nodes' texts ({', '.join(model.text.vocabularies)}), and {data.name} has none"
+            f"the model reads nodes' columns ({', '.join(model.features.columns)}), and {data.name} has none"
         )
-    return data.graph.replace(features=torch.from_numpy(model.text.transform(data.texts)))
+    return data.graph.replace(features=torch.from_numpy(model.features.transform(data.columns)))
 
 
 def with_known_classes(model: Model, graph: Graph, name: str) -> Graph:

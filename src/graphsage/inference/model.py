@@ -12,7 +12,7 @@ from graphsage.errors import ConfigError, DataError
 from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.evaluation.probe import Probe
 from graphsage.features.degree import degree_features
-from graphsage.features.text import FittedText
+from graphsage.features.pipeline import FittedFeatures
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
@@ -36,7 +36,7 @@ class Model:
     degree_features: bool = False
     multilabel: bool = False
     class_names: tuple[str, ...] | None = None
-    text: FittedText | None = None
+    features: FittedFeatures | None = None
     seed: int = 0
     about: dict[str, Any] = field(default_factory=dict)
     """Where it comes from: the training settings, the data's name and split."""
@@ -127,7 +127,7 @@ class Model:
         return {part: f1_scores(graph.labels[nodes].numpy(), answers[part]) for part, nodes in asked.items()}
 
     def save(self, folder: str | Path) -> None:
-        """Write the bundle: `model.safetensors` + `config.json` (+ the text features' state)."""
+        """Write the bundle: `model.safetensors` + `config.json` (+ the features' state)."""
         from graphsage.inference.bundle import save_bundle
 
         save_bundle(self, Path(folder))
