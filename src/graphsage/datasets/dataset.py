@@ -33,6 +33,8 @@ class Dataset:
     columns: dict[str, Column] = field(default_factory=dict)
     plan: FeaturePlan | None = None
     titles: Sequence[str] | None = None
+    dropped_edges: int = 0
+    """Edges that were left out because an end of theirs is not a node."""
 
     def __post_init__(self) -> None:
         n = self.graph.num_nodes
