@@ -58,8 +58,17 @@ def test_classes_are_matched_by_name_not_by_number(graphsage: Command, run: Path
     here = graphsage("evaluate", run, "--json").json
     there = graphsage("evaluate", run, tmp_path / "turned", "--json").json
     assert there["micro_f1"] == here["micro_f1"]
-    save_graph(graph.replace(class_names=("algebra", "logic", "cooking")), tmp_path / "strange")
+    save_graph(graph.replace(class_names=("cooking", "sports", "law")), tmp_path / "strange")
     assert "'cooking'" in graphsage("evaluate", run, tmp_path / "strange").error
+
+
+def test_a_class_that_the_model_does_not_know_counts_as_wrong(graphsage: Command, run: Path, tmp_path: Path) -> None:
+    graph = planted()
+    save_graph(graph.replace(class_names=("algebra", "logic", "cooking")), tmp_path / "strange", {"given": split()})
+    said = graphsage("evaluate", run, tmp_path / "strange", "--json", "--split", "all")
+    assert "does not know the class 'cooking' of 30 nodes; it counts as wrong" in said.err
+    known = graphsage("evaluate", run, "--json", "--split", "all").json["micro_f1"]
+    assert 0 < said.json["micro_f1"] <= min(known, 60 / 90)
 
 
 def test_embed_writes_the_models_vectors_in_every_format(graphsage: Command, run: Path, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ class Dataset:
     titles: Sequence[str] | None = None
     dropped_edges: int = 0
     """Edges that were left out because an end of theirs is not a node."""
+    _made: list[tuple[Split, Graph, FittedFeatures]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         n = self.graph.num_nodes
@@ -75,5 +76,7 @@ class Dataset:
         """
         if self.graph.features is not None or self.plan is None:
             return self.graph, None
-        fitted, features = self.plan.fit(self.columns, split.nodes("train").numpy(), cache.fit_one)
-        return self.graph.replace(features=torch.from_numpy(features)), fitted
+        if not self._made or self._made[0][0] is not split:
+            fitted, features = self.plan.fit(self.columns, split.nodes("train").numpy(), cache.fit_one)
+            self._made[:] = [(split, self.graph.replace(features=torch.from_numpy(features)), fitted)]
+        return self._made[0][1:]

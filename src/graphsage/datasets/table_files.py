@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
@@ -76,6 +77,10 @@ def _csv(path: Path, delimiter: str) -> Table:
                     f"{path} row {bad[0].number - 1} has {bad[0].actual_columns} cells, but there are "
                     f"{bad[0].expected_columns} columns; quote cells that contain {delimiter!r} or a quote"
                 ) from error
+            place = re.match(r"In CSV column #(\d+): Row #(\d+): .*UTF8", str(error))
+            if place is not None:
+                column, row = names[int(place[1])], int(place[2]) - 1
+                raise DataError(f"{path} column {column!r} row {row} is not UTF-8 text; save it in UTF-8") from error
             raise _unreadable(path, error) from error
 
     return Table(str(path), names, batches)

@@ -174,6 +174,6 @@ def new_labels_only_in(data: Dataset, split: Split, part: str = "test") -> dict[
     return {name: here for name, seen, here in zip(names, *counts, strict=True) if here and not seen}
 
 
-def to_arrow(values: Sequence[str] | Sequence[int]) -> Any:
+def to_arrow(values: Sequence[str | int]) -> Any:
     """Ids of a graph as the Arrow array that edges are looked up in."""
     return pa.array(values, pa.int64() if values and isinstance(values[0], int) else pa.large_string())
