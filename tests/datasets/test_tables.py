@@ -166,9 +166,11 @@ def test_vectors_come_from_files_and_columns(make: Any, tmp_path: Path) -> None:
 
 
 def test_classes_that_only_test_nodes_have_are_counted(make: Any) -> None:
-    data = make({**NODES, "kind": ["x", "y", "z", "z"], "part": ["train", "train", "test", "test"]}, label="kind",
-                split_column="part")  # fmt: skip
+    parts = {**NODES, "part": ["train", "test", "test", "test"]}
+    data = make({**parts, "kind": ["x", "x", "z", "z"]}, label="kind", split_column="part")
     assert new_labels_only_in(data, data.split()) == {"z": 2}
+    many = make({**parts, "kind": ["x;y", "x", "z;y", "z"]}, label="kind", split_column="part")
+    assert new_labels_only_in(many, many.split()) == {"z": 2}
 
 
 def test_a_spec_survives_being_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
