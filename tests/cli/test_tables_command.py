@@ -21,6 +21,7 @@ from graphsage.datasets.tables import open_tables
 from graphsage.errors import DataError
 from graphsage.inference.export import graph_for
 from graphsage.inference.model import Model, load
+from graphsage.training.train import train
 
 NEW = 5  # nodes of the full tables that the run never saw
 
@@ -162,6 +163,13 @@ def test_new_rows_come_as_pandas_polars_arrow_or_columns(model: Model, folder: P
         got = model.predict_proba(new_nodes=make(nodes), new_edges=make(edges))
         assert torch.equal(got, expected)
     assert model.predict(new_nodes=nodes, new_edges=edges).tolist() == expected.argmax(dim=1).tolist()
+
+
+def test_a_model_trained_in_python_knows_its_tables(folder: Path) -> None:
+    spec = TableSpec(nodes=str(folder / "nodes.csv"), edges=str(folder / "edges.csv"), label="section", text=("about",))
+    model = train(open_tables(spec), dim=8, sample_sizes=(3, 2), steps=1, device="cpu")
+    new = {"id": ["x"], "about": ["play"]}
+    assert model.embed(new_nodes=new, new_edges={"source": ["x"], "target": ["node-1"]}).shape == (1, 8)
 
 
 def test_unseen_categories_words_and_missing_numbers_are_handled(model: Model) -> None:

@@ -56,7 +56,9 @@ def run_facts(folder: Path) -> dict[str, Any]:
 
     if not (folder / "config.json").exists():
         remembered = from_file(folder / RUN_FILE)
-        return {"kind": "run", "run": str(folder), "finished": False, "data": remembered.data,
+        return {"kind": "run", "run": str(folder), "finished": False,
+                "data": remembered.data or " + ".join(str(remembered.tables[n]) for n in ("nodes", "edges")
+                                                      if n in remembered.tables),
                 "split": remembered.split, "settings": remembered.values}  # fmt: skip
     model, bundle = load(folder), read_config(folder)
     parameters = [*model.encoder.parameters(), *([] if model.head is None else model.head.parameters())]

@@ -213,8 +213,7 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
             check_classes(data, spec, data.split(split_name))
         lines = table_summary(data, spec, split_name, data.split(split_name))
     say("\n".join(lines))
-    tables = spec.lasting().as_dict()
-    return data, split_name, tables, {"data": spec.name, "tables": tables}
+    return data, split_name, data.about["tables"], {}
 
 
 def lasting_name(data: str) -> str:

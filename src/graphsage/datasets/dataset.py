@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -35,6 +36,8 @@ class Dataset:
     titles: Sequence[str] | None = None
     dropped_edges: int = 0
     """Edges that were left out because an end of theirs is not a node."""
+    about: dict[str, Any] = field(default_factory=dict)
+    """How to open it again; a model that is trained on it remembers this."""
     _made: list[tuple[Split, Graph, FittedFeatures]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:

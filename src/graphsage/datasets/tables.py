@@ -66,7 +66,8 @@ def open_tables(spec: TableSpec) -> Dataset:
         splits["time"] = time_split(graph.time, scale, spec)
     splits["random"] = Split.random(n, spec.fractions, spec.split_seed)
     return Dataset(spec.name, graph, splits, next(iter(splits)), columns=columns, plan=feature_plan(spec),
-                   dropped_edges=found.dropped)  # fmt: skip
+                   dropped_edges=found.dropped,
+                   about={"data": spec.name, "tables": spec.lasting().as_dict()})  # fmt: skip
 
 
 def edge_columns(table: Table, spec: TableSpec) -> tuple[str, str]:

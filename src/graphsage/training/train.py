@@ -53,7 +53,8 @@ def train(
     nodes = chosen.nodes("train")
     model = _new_model(config, seen, tables, nodes, use_degrees)
     model.features = fitted
-    model.about = {"config": config.as_dict(), **(about or {})}
+    known = data.about if isinstance(data, Dataset) else {}
+    model.about = {"config": config.as_dict(), **known, **(about or {})}
     model.to(place)
     capped = cap_degrees(seen, config.max_degree, seed=config.seed, cap=config.sampling().cap)
     world = World(seen.to(place), capped.to(place), [t.to(place) for t in tables], nodes.to(place))
