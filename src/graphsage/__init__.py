@@ -11,6 +11,8 @@ from graphsage.version import __version__ as __version__
 if TYPE_CHECKING:
     from graphsage.datasets.dataset import Dataset as Dataset
     from graphsage.datasets.open import open_data as open_data
+    from graphsage.datasets.table_spec import TableSpec as TableSpec
+    from graphsage.datasets.tables import open_tables as open_tables
     from graphsage.errors import BundleError as BundleError
     from graphsage.errors import ConfigError as ConfigError
     from graphsage.errors import DataError as DataError
@@ -43,8 +45,10 @@ _HOME = {
     "Model": "graphsage.inference.model",
     "OutputError": "graphsage.errors",
     "Split": "graphsage.graph.split",
+    "TableSpec": "graphsage.datasets.table_spec",
     "load": "graphsage.inference.model",
     "open_data": "graphsage.datasets.open",
+    "open_tables": "graphsage.datasets.tables",
     "register_aggregator": "graphsage.model.aggregators",
     "train": "graphsage.training.train",
 }

@@ -8,7 +8,7 @@ from command_line import KINDS, SMALL, Answer, Command, N, planted, split
 
 from graphsage.cli.main import main
 from graphsage.datasets import open as door
-from graphsage.datasets.dataset import Dataset
+from graphsage.datasets.dataset import Dataset, text_plan
 from graphsage.graph.split import NONE, Split
 from graphsage.graph.storage import save_graph
 
@@ -44,7 +44,8 @@ def texts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Dataset:
     """`setmm` is a small data set of raw texts, as the real one is."""
     words = {"comment": [f"about {KINDS[row % 3]} item {row % 7}" for row in range(N)],
              "formula": [f"|- x {row % 5} = {KINDS[row % 3][0]}" for row in range(N)]}  # fmt: skip
-    made = Dataset("setmm", planted(features=False), {"random": split()}, "random", texts=words)
+    made = Dataset("setmm", planted(features=False), {"random": split()}, "random", columns=dict(words),
+                   plan=text_plan(*words))  # fmt: skip
     monkeypatch.setitem(door.BUILT_IN, "setmm", lambda: made)
     monkeypatch.setenv("GRAPHSAGE_CACHE", str(tmp_path / "cache"))
     return made

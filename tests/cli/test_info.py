@@ -21,7 +21,7 @@ def test_info_counts_what_is_in_a_graph() -> None:
     wanted = {
         "kind": "data", "data": "tiny", "nodes": 8, "edges": 5, "directed": False, "isolated_nodes": 1, "self_loops": 1,
         "degree": {"min": 0, "median": 1.0, "mean": 9 / 8, "max": 3}, "components": 4, "features": 0,
-        "text_columns": None, "multilabel": False, "num_classes": 3, "unlabeled_nodes": 2,
+        "columns": None, "multilabel": False, "num_classes": 3, "unlabeled_nodes": 2,
         "classes": [{"name": "b", "nodes": 3}, {"name": "a", "nodes": 2}, {"name": "c", "nodes": 1}],
         "splits": {"random": {"train": 6, "val": 1, "test": 1}}, "default_split": "random",
     }  # fmt: skip

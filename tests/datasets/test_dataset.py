@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from graphsage.datasets import cache
-from graphsage.datasets.dataset import SETTINGS, Dataset
+from graphsage.datasets.dataset import SETTINGS, Dataset, text_plan
 from graphsage.errors import DataError
 from graphsage.features.text import TfidfSvd
 from graphsage.graph.build import from_edges
@@ -19,7 +19,9 @@ EDGES = [[i, i + 1] for i in range(9)]
 
 
 def dataset(**changes: Any) -> Dataset:
-    values: dict[str, Any] = {"graph": from_edges(EDGES, 10), "splits": {}, "default_split": "random", "texts": TEXTS}
+    values: dict[str, Any] = {"graph": from_edges(EDGES, 10), "splits": {}, "default_split": "random",
+                              "columns": TEXTS}  # fmt: skip
+    values["plan"] = text_plan(*changes.get("columns", TEXTS))
     return Dataset("example", **{**values, **changes})
 
 
@@ -68,7 +70,9 @@ def test_an_unknown_split_is_an_error_that_lists_what_there_is() -> None:
         dataset(splits={"given": Split.masks(np.ones(10, bool))}).split("time")
 
 
-@pytest.mark.parametrize("column", [{"texts": {"text": ["a"]}}, {"titles": ["a"]}, {"splits": {"a": Split.random(3)}}])
+@pytest.mark.parametrize(
+    "column", [{"columns": {"text": ["a"]}}, {"titles": ["a"]}, {"splits": {"a": Split.random(3)}}]
+)
 def test_columns_and_splits_must_have_a_row_for_each_node(column: dict[str, Any]) -> None:
     with pytest.raises(DataError, match=r"rows, but the graph has 10 nodes"):
         dataset(**column)
@@ -80,8 +84,8 @@ def test_own_features_are_left_alone(folder: Path) -> None:
     assert not folder.exists()
 
 
-def test_a_graph_without_text_is_left_alone() -> None:
-    data = dataset(texts=None)
+def test_a_graph_without_a_plan_is_left_alone() -> None:
+    data = dataset(plan=None)
     assert data.with_features(Split.random(10)) == (data.graph, None)
 
 
@@ -90,7 +94,8 @@ def test_text_features_come_from_the_training_nodes_of_the_split(folder: Path) -
     graph, fitted = data.with_features(split)
     expected = SETTINGS.fit(TEXTS, split.nodes("train").numpy())
     assert fitted is not None
-    assert fitted.vocabularies == expected.vocabularies
+    assert [step.columns for step in fitted.steps] == [("text",)]
+    assert fitted.state()[0]["steps"] == [expected.state()[0]]
     assert graph.features is not None
     assert np.array_equal(graph.features.numpy(), expected.transform(TEXTS))
     assert graph.features.any()
@@ -110,20 +115,20 @@ def test_features_are_computed_once(folder: Path, fits: list[Any]) -> None:
     "other",
     [
         {"split": Split.random(10, seed=1)},
-        {"texts": {"text": [*TEXTS["text"][:9], "new"]}},
-        {"texts": {"name": TEXTS["text"]}},
-        {"texts": {"text": ["".join(TEXTS["text"]), *[""] * 9]}},
+        {"columns": {"text": [*TEXTS["text"][:9], "new"]}},
+        {"columns": {"name": TEXTS["text"]}},
+        {"columns": {"text": ["".join(TEXTS["text"]), *[""] * 9]}},
     ],
 )
 def test_other_texts_or_training_nodes_are_computed_again(folder: Path, fits: list[Any], other: dict[str, Any]) -> None:
     dataset().with_features(Split.random(10))
-    dataset(texts=other.get("texts", TEXTS)).with_features(other.get("split", Split.random(10)))
+    dataset(columns=other.get("columns", TEXTS)).with_features(other.get("split", Split.random(10)))
     assert len(fits) == 2
 
 
 def test_other_settings_are_computed_again(folder: Path, fits: list[Any]) -> None:
     for settings in (TfidfSvd(dim=3), TfidfSvd(dim=4)):
-        _, features = cache.text_features(TEXTS, np.arange(5), settings)
+        _, features = cache.fit_one(settings, TEXTS, np.arange(5))
         assert features.shape == (10, settings.dim)
     assert len(fits) == 2
     assert len(list(folder.rglob("*.safetensors"))) == 2

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsage.datasets import setmm
-from graphsage.datasets.dataset import Dataset
+from graphsage.datasets.dataset import Dataset, text_plan
 from graphsage.datasets.open import open_data
 from graphsage.datasets.setmm import EDGES, NODES, build_setmm, load_setmm
 from graphsage.errors import DataError
@@ -82,12 +82,11 @@ def test_a_known_theorem_is_as_in_the_book(data: Dataset) -> None:
     assert graph.class_names is not None
     assert graph.labels is not None
     assert graph.time is not None
-    assert data.texts is not None
     assert data.titles is not None
     row = int(graph.rows_of(["pm2.43"])[0])
     assert data.titles[row] == "pm2.43"
-    assert data.texts["formula"][row] == "( ( ph -> ( ph -> ps ) ) -> ( ph -> ps ) )"
-    assert data.texts["comment"][row].startswith("Absorption of redundant antecedent.")
+    assert data.columns["formula"][row] == "( ( ph -> ( ph -> ps ) ) -> ( ph -> ps ) )"
+    assert data.columns["comment"][row].startswith("Absorption of redundant antecedent.")
     assert int(graph.time[row]) == (date(1993, 1, 10) - date(1970, 1, 1)).days
     assert graph.class_names[graph.labels[row]] == "CLASSICAL FIRST-ORDER LOGIC WITH EQUALITY"
     cited = graph.rows_of(["pm2.27", "a2i"])
@@ -99,9 +98,9 @@ def test_ids_are_strings_even_where_they_look_otherwise(data: Dataset) -> None:
 
 
 def test_comments_tell_no_date(data: Dataset) -> None:
-    assert data.texts is not None
-    assert list(data.texts) == ["comment", "formula"]
-    text = "\n".join(data.texts["comment"])
+    assert data.plan == text_plan("comment", "formula")
+    assert list(data.columns) == ["comment", "formula"]
+    text = "\n".join(data.columns["comment"])
     assert text.count("\n") == 27_221
     for month in ("Jan", "Aug", "Dec"):
         assert f"-{month}-" not in text
@@ -147,10 +146,9 @@ def test_it_agrees_with_an_independent_reading_of_set_mm(data: Dataset) -> None:
     names = arrays["part_name"][arrays["y_part"]]
     kept = np.flatnonzero(names != "SUPPLEMENTARY MATERIAL (USER'S MATHBOXES)")
     graph = data.graph
-    assert data.texts is not None
     assert graph.ids is not None
     assert list(graph.ids) == [lines[i][0] for i in kept]
-    assert data.texts["formula"] == [lines[i][2] for i in kept]
+    assert data.columns["formula"] == [lines[i][2] for i in kept]
     assert [graph.class_names[c] for c in graph.labels] == names[kept].tolist()  # type: ignore[index,union-attr]
     shift = int((np.datetime64("1990-01-01") - np.datetime64("1970-01-01")).astype(int))
     assert graph.time is not None
@@ -175,7 +173,7 @@ def test_a_source_becomes_a_data_set(built: Path) -> None:
     assert graph.time is not None
     assert graph.time.tolist() == [1, 2, 31]
     assert [graph.neighbors(row).tolist() for row in range(3)] == [[1, 2], [0, 2], [0, 1]]
-    assert data.texts == {"comment": ["An axiom.", "A theorem.", "Another."], "formula": ["x x", "x y", "y y"]}
+    assert data.columns == {"comment": ["An axiom.", "A theorem.", "Another."], "formula": ["x x", "x y", "y y"]}
     assert open_data(built).graph.num_nodes == 3
 
 

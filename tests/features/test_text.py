@@ -194,7 +194,7 @@ def test_a_state_with_nan_is_refused() -> None:
     [
         ({}, [0], "at least one text column"),
         ({"a": ["x"], "b": ["x", "y"]}, [0], "same number of rows"),
-        ({"a": ["x", None]}, [0], "row 1 is None"),
+        ({"a": ["x", ["y"]]}, [1], "column 'a' row 1 is .'y'., not text"),
         ({"a": ["x"]}, [], "at least one training row"),
         ({"a": ["x"]}, [1], "training rows must be 0 to 0"),
         ({"a": ["x"]}, [-1], "training rows must be 0 to 0"),

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphsage.datasets.dataset import Dataset
+from graphsage.datasets.dataset import Dataset, text_plan
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, training_graph
@@ -63,9 +63,9 @@ def test_held_out_texts_do_not_change_the_vocabulary_or_the_features_of_training
     changed = [w if s else "entirely different language" for w, s in zip(words, seen, strict=True)]
     made = []
     for texts in (words, changed):
-        data = Dataset("planted", graph, {"own": split}, "own", texts={"text": texts})
+        data = Dataset("planted", graph, {"own": split}, "own", columns={"text": texts}, plan=text_plan("text"))
         made.append(train(data, "own", **{**SMALL, "epochs": 1}))
-    one, two = (model.text.state() for model in made)
+    one, two = (model.features.state() for model in made)
     assert one[0] == two[0]
     assert all((one[1][name] == two[1][name]).all() for name in one[1])
     assert torch.equal(made[0].encoder.layers[0].weight.weight, made[1].encoder.layers[0].weight.weight)

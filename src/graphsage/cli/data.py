@@ -64,8 +64,8 @@ def convert_command(
         data = open_data(source)
         name, split = data.default_split, data.split()
         graph = data.graph
-        if graph.features is None and data.texts:
-            say(f"features are computed from text ({', '.join(data.texts)}), fitted on training nodes of split {name}")
+        if graph.features is None and data.columns:
+            say(f"features are made of {', '.join(data.columns)}, fitted on training nodes of split {name}")
             graph = data.with_features(split)[0]
     with working(f"writing {out}"):
         save_graph(graph, out, data.splits)

@@ -156,7 +156,7 @@ def look_up(world: World, seed: int) -> list[dict[str, Any]]:
         best = int(world.probabilities[row].argmax())
         found.append({
             "theorem": world.graph.id_of(row),
-            "comment": world.data.texts["comment"][row] if world.data.texts else "",
+            "comment": world.data.columns["comment"][row],
             "part": world.part(row),
             "predicted": world.name(best),
             "probability": float(world.probabilities[row, best]),

@@ -1,16 +1,30 @@
 """`graphsage embed` and `graphsage predict`: a model's results for all nodes, or for those in a file."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphsage.cli.options import Device, Inference, Json, Nodes, OtherData, Run
+from graphsage.cli.options import (
+    Alone,
+    Device,
+    Inference,
+    Json,
+    NewEdges,
+    NewNodes,
+    Nodes,
+    OtherData,
+    OtherGraph,
+    Run,
+)
+from graphsage.errors import ConfigError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from graphsage.cli.opening import Opened
+    from graphsage.graph.graph import Graph
+    from graphsage.inference.model import Model
 
 
 def embed_command(
@@ -19,6 +33,10 @@ def embed_command(
                                       ".csv or .txt (word2vec's format).", metavar="FILE", show_default=False)],
     data: OtherData = None,
     nodes: Nodes = None,
+    new_nodes: NewNodes = None,
+    new_edges: NewEdges = None,
+    graph: OtherGraph = None,
+    alone: Alone = False,
     inference: Inference = None,
     device: Device = "auto",
     json: Json = False,
@@ -30,13 +48,15 @@ def embed_command(
       graphsage embed run --out z.parquet
       graphsage embed run new-graph --out z.npy
       echo pythag | graphsage embed run --nodes - --out z.csv
+      graphsage embed run --new-nodes new.csv --new-edges new_edges.csv --out z.parquet
     """
     from graphsage.inference.export import check_suffix, embedding_columns, write_table
 
     check_suffix(out)
-    opened, rows, z = _embedded(run, data, nodes, inference, device)
-    made = write_table(out, embedding_columns(opened.graph, rows, z))
-    _report("embeddings", made, opened, len(rows), json, dim=z.shape[1], inference=inference)
+    asked = Asked(run, data, graph, nodes, new_nodes, new_edges, alone)
+    found = _embedded(asked, inference, device)
+    made = write_table(out, embedding_columns(found.graph, found.rows, found.z))
+    _report("embeddings", made, found, json, dim=found.z.shape[1], inference=inference)
 
 
 def predict_command(
@@ -45,6 +65,10 @@ def predict_command(
                                       show_default=False)],
     data: OtherData = None,
     nodes: Nodes = None,
+    new_nodes: NewNodes = None,
+    new_edges: NewEdges = None,
+    graph: OtherGraph = None,
+    alone: Alone = False,
     inference: Inference = None,
     device: Device = "auto",
     json: Json = False,
@@ -55,41 +79,97 @@ def predict_command(
     Examples:
       graphsage predict run --out p.parquet
       graphsage predict run new-graph --nodes ids.txt --out p.csv
+      graphsage predict run --new-nodes new.csv --new-edges new_edges.csv --out p.csv
     """
     from graphsage.inference.export import check_suffix, prediction_columns, write_table
 
     check_suffix(out, (".parquet", ".csv"))
-    opened, rows, z = _embedded(run, data, nodes, inference, device, needs_head=True)
-    probabilities = opened.model.probabilities(z)
-    made = write_table(out, prediction_columns(opened.model, opened.graph, rows, probabilities))
-    _report("predictions", made, opened, len(rows), json, classes=probabilities.shape[1], inference=inference)
+    asked = Asked(run, data, graph, nodes, new_nodes, new_edges, alone)
+    found = _embedded(asked, inference, device, needs_head=True)
+    probabilities = found.model.probabilities(found.z)
+    made = write_table(out, prediction_columns(found.model, found.graph, found.rows, probabilities))
+    _report("predictions", made, found, json, classes=probabilities.shape[1], inference=inference)
 
 
-def _embedded(
-    run: Path, data: str | None, nodes: str | None, inference: str | None, device: str, needs_head: bool = False
-) -> "tuple[Opened, Tensor, Tensor]":
+@dataclass(frozen=True)
+class Asked:
+    """Which nodes of which graph a person wants."""
+
+    run: Path
+    data: str | None
+    graph: str | None
+    nodes: str | None
+    new_nodes: str | None
+    new_edges: str | None
+    alone: bool
+
+    def __post_init__(self) -> None:
+        if self.data is not None and self.graph is not None:
+            raise ConfigError(f"DATA ({self.data}) and --graph ({self.graph}) mean the same; give one of them")
+        if self.alone and self.new_nodes is None:
+            raise ConfigError("--alone makes a graph of the new rows; give --new-nodes")
+        if self.nodes is not None and self.new_nodes is not None:
+            raise ConfigError("--nodes chooses old nodes and --new-nodes gives new ones; give one of them")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Vectors `z` of `rows` of a graph; `spec` is what the person calls the graph."""
+
+    model: "Model"
+    graph: "Graph"
+    spec: str
+    rows: "Tensor"
+    z: "Tensor"
+
+
+def _embedded(asked: Asked, inference: str | None, device: str, needs_head: bool = False) -> Answered:
     import torch
 
-    from graphsage.cli.opening import open_run
+    from graphsage.cli.opening import load_run, open_run
     from graphsage.cli.output import block_progress
 
-    opened = open_run(run, data, device)
+    graph: Graph | None = None
+    if asked.alone:
+        model, spec = load_run(asked.run, device), str(asked.new_nodes)
+    else:
+        opened = open_run(asked.run, asked.data or asked.graph, device)
+        model, graph, spec = opened.model, opened.graph, opened.spec
     if needs_head:
-        opened.model.probabilities(torch.zeros(0, opened.model.encoder.config.dim))  # refuses before the long work
-    rows = opened.rows(nodes)
+        model.probabilities(torch.zeros(0, model.encoder.config.dim))  # refuses before the long work
+    rows: Tensor | None = None if asked.nodes is None else opened.rows(asked.nodes)
+    if asked.new_nodes is not None or asked.new_edges is not None:
+        graph, new = _grown(model, graph, asked)
+        rows = rows if asked.new_nodes is None else new
+    assert graph is not None
     with block_progress("embedding") as on_block:
-        return opened, rows, opened.model.embed(opened.graph, None if nodes is None else rows, inference=inference,
-                                                on_block=on_block)  # fmt: skip
+        z = model.embed(graph, rows, inference=inference, on_block=on_block)
+    return Answered(model, graph, spec, torch.arange(graph.num_nodes) if rows is None else rows, z)
 
 
-def _report(what: str, made: list[Path], opened: "Opened", count: int, json: bool, inference: str | None,
-            **shape: int) -> None:  # fmt: skip
+def _grown(model: "Model", graph: "Graph | None", asked: Asked) -> "tuple[Graph, Tensor]":
+    """The graph with new rows attached, and where the new nodes are."""
+    import warnings
+
+    from graphsage.cli.output import say, working
+
+    with working("reading new rows"), warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always")
+        attached = model.attach(graph, asked.new_nodes, asked.new_edges)
+    for remark in remarks:
+        say(f"warning: {remark.message}")
+    if attached.dropped_edges:
+        say(f"warning: {attached.dropped_edges:,} new edges to unknown nodes are dropped")
+    return attached.graph, attached.rows
+
+
+def _report(what: str, made: list[Path], found: Answered, json: bool, inference: str | None, **shape: int) -> None:
     from graphsage.cli.output import print_json
 
-    how = inference or opened.model.inference
+    how, count = inference or found.model.inference, len(found.rows)
     if json:
         print_json(
-            {"nodes": count, **shape, "inference": how, "data": opened.spec, "files": [str(path) for path in made]}
+            {"nodes": count, **shape, "inference": how, "data": found.spec, "files": [str(path) for path in made]}
         )
     else:
         print(f"{what} of {count:,} nodes ({how} inference): {', '.join(str(path) for path in reversed(made))}")

@@ -34,12 +34,14 @@ def command(
       graphsage evaluate run other-graph --split all
     """
     from graphsage.cli.opening import open_run
-    from graphsage.cli.output import block_progress, print_facts, print_json
+    from graphsage.cli.output import block_progress, print_facts, print_json, say
     from graphsage.inference.export import with_known_classes
 
     opened = open_run(run, data, device)
     name, split = opened.split(split_name)
-    graph = with_known_classes(opened.model, opened.graph, opened.data.name)
+    graph, unknown = with_known_classes(opened.model, opened.graph, opened.data.name)
+    for label, count in unknown.items():
+        say(f"warning: the model does not know the class {label!r} of {count:,} nodes; it counts as wrong")
     with block_progress("embedding") as on_block:
         f1 = opened.model.evaluate(graph, split, part, inference=inference, on_block=on_block)
     facts = {

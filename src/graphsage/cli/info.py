@@ -56,7 +56,9 @@ def run_facts(folder: Path) -> dict[str, Any]:
 
     if not (folder / "config.json").exists():
         remembered = from_file(folder / RUN_FILE)
-        return {"kind": "run", "run": str(folder), "finished": False, "data": remembered.data,
+        return {"kind": "run", "run": str(folder), "finished": False,
+                "data": remembered.data or " + ".join(str(remembered.tables[n]) for n in ("nodes", "edges")
+                                                      if n in remembered.tables),
                 "split": remembered.split, "settings": remembered.values}  # fmt: skip
     model, bundle = load(folder), read_config(folder)
     parameters = [*model.encoder.parameters(), *([] if model.head is None else model.head.parameters())]
@@ -71,7 +73,7 @@ def run_facts(folder: Path) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in parameters),
         "features": model.encoder.in_dim,
         "dim": model.encoder.config.dim,
-        "text_columns": None if model.text is None else list(model.text.vocabularies),
+        "columns": None if model.features is None else model.features.describe(),
         "classifier": "logistic probe" if model.head is None else "head",
         "multilabel": model.multilabel,
         "num_classes": 0 if model.head is None else model.head.linear.out_features,
@@ -104,7 +106,7 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
                    "max": int(degrees.max())} if n else None,
         "components": int(components),
         "features": graph.num_features,
-        "text_columns": list(data.texts) if data.texts else None,
+        "columns": None if data.plan is None else list(data.plan.columns),
         "multilabel": graph.multilabel,
         "num_classes": graph.num_classes,
         "unlabeled_nodes": _unlabeled(graph.labels),
@@ -150,7 +152,7 @@ def show_run(facts: dict[str, Any]) -> None:
             "bundle": f"format {facts['bundle_format']}, written by graphsage {facts['graphsage']}",
             "parameters": f"{facts['parameters']:,}",
             "input": f"{facts['features']} features"
-                     + (f" from text ({', '.join(facts['text_columns'])})" if facts["text_columns"] else ""),
+                     + (f" from {_made_of(facts['columns'])}" if facts["columns"] else ""),
             "output": f"{facts['dim']} numbers a node",
             kind: f"{facts['num_classes'] or len(classes)} ({shortened(', '.join(classes), 80)})" if classes else None,
             "training": f"{training['steps']:,} steps, {training['seconds']:.1f} s" if training else None,
@@ -158,6 +160,10 @@ def show_run(facts: dict[str, Any]) -> None:
         })  # fmt: skip
     print("\nsettings")
     print_facts({f"  {name}": _shown(value) for name, value in (facts["settings"] or {}).items()})
+
+
+def _made_of(described: list[dict[str, Any]]) -> str:
+    return ", ".join(f"{' + '.join(step['columns'])} ({step['kind']}, {step['width']})" for step in described)
 
 
 def _shown(value: Any) -> Any:
@@ -169,8 +175,8 @@ def show_data(facts: dict[str, Any]) -> None:
 
     degree = facts["degree"]
     features = f"{facts['features']}" if facts["features"] else None
-    if facts["text_columns"]:
-        features = f"from text ({', '.join(facts['text_columns'])})"
+    if facts["columns"]:
+        features = f"from {', '.join(facts['columns'])}"
     print_facts({
         "data": facts["data"],
         "nodes": f"{facts['nodes']:,} ({facts['isolated_nodes']:,} isolated)",

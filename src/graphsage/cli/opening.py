@@ -40,22 +40,31 @@ class Opened:
         return torch.arange(self.graph.num_nodes) if nodes is None else self.graph.rows_of(_read_ids(nodes))
 
 
+def load_run(run: Path, device: str) -> "Model":
+    from graphsage.inference.model import load
+    from graphsage.training.train import choose_device
+
+    place = choose_device(device)
+    if not (run / "config.json").exists() and (run / "checkpoint.safetensors").exists():
+        raise BundleError(f"the run in {run} is not finished; continue it: graphsage train --out {run} --resume")
+    return load(run).to(place)
+
+
 def open_run(run: Path, data: str | None, device: str) -> Opened:
     from graphsage.cli.output import working
 
     with working(f"reading {run}"):
         from graphsage.datasets.open import BUILT_IN, open_data
         from graphsage.inference.export import graph_for
-        from graphsage.inference.model import load
-        from graphsage.training.train import choose_device
+        from graphsage.inference.own_data import open_own
 
-        place = choose_device(device)
-        if not (run / "config.json").exists() and (run / "checkpoint.safetensors").exists():
-            raise BundleError(f"the run in {run} is not finished; continue it: graphsage train --out {run} --resume")
-        model = load(run).to(place)
+        model = load_run(run, device)
         spec = data if data is not None else model.about.get("data")
         if not isinstance(spec, str):
             raise ConfigError(f"the model in {run} does not say what it was trained on; give DATA after RUN")
+        if data is None:
+            dataset = open_own(model.about)
+            return Opened(model, dataset, graph_for(model, dataset), spec, True)
         own = spec == model.about.get("data") or str(Path(spec).absolute()) == model.about.get("data")
         dataset = open_data(spec)
         name = spec if spec in BUILT_IN else str(Path(spec).absolute())

@@ -23,3 +23,19 @@ Nodes = Annotated[
         "--nodes", help="File with one node id a line; - reads stdin.", metavar="FILE", show_default="all nodes"
     ),
 ]
+NewNodes = Annotated[
+    str | None,
+    typer.Option("--new-nodes", help="Table of nodes that arrived after training; only they are written.",
+                 metavar="FILE", show_default=False),
+]  # fmt: skip
+NewEdges = Annotated[
+    str | None,
+    typer.Option("--new-edges", help="Table of their edges, to old nodes and among themselves.", metavar="FILE",
+                 show_default=False),
+]  # fmt: skip
+OtherGraph = Annotated[
+    str | None,
+    typer.Option("--graph", help="Attach the new rows to this graph; the same as DATA.", metavar="DATA",
+                 show_default="the run's own"),
+]  # fmt: skip
+Alone = Annotated[bool, typer.Option("--alone", help="The new rows are a whole graph of their own.")]

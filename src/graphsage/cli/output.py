@@ -64,8 +64,8 @@ def data_summary(data: "Dataset", split_name: str, split: "Split") -> str:
 def described_features(data: "Dataset") -> str:
     if data.graph.features is not None:
         return f"{data.graph.num_features} features"
-    if data.texts:
-        return f"features from text ({', '.join(data.texts)})"
+    if data.plan is not None:
+        return f"features from {', '.join(data.plan.columns)}"
     return "no features"
 
 

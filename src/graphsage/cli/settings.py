@@ -21,18 +21,22 @@ _WHERE = ("data", "split")  # a file may also say what to train on
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Settings by Config's names, only those that were given; and the data and split a file names."""
+    """Settings by Config's names, only those that were given; and what to train on: the data and split a file names,
+    or `tables`, by TableSpec's names."""
 
     values: dict[str, Any]
     data: str | None = None
     split: str | None = None
+    tables: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def followed_by(self, other: "Settings") -> "Settings":
         """These, overridden by `other`. Whoever says how many epochs no longer wants an older number of steps."""
         values = {**self.values, **other.values}
         if "epochs" in other.values and "steps" not in other.values:
             values.pop("steps", None)
-        return Settings(values, other.data or self.data, other.split or self.split)
+        tables = {} if other.data else {**self.tables, **other.tables}
+        data = None if other.tables else other.data or self.data
+        return Settings(values, data, other.split or self.split, tables)
 
     def config(self) -> "Config":
         from graphsage.training.config import Config
@@ -51,10 +55,15 @@ def from_file(path: Path) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
     where = {name: table.pop(name) for name in _WHERE if name in table}
+    tables = where.pop("data") if isinstance(where.get("data"), dict) else {}
     for name, value in where.items():
         if not isinstance(value, str):
             raise ConfigError(f"{path}: {name} must be a string; got {value!r}")
-    return Settings(_checked(table, str(path)), where.get("data"), where.get("split"))
+    if tables:
+        from graphsage.datasets.table_spec import TableSpec
+
+        tables = _checked(tables, f"{path}: [data]", TableSpec)
+    return Settings(_checked(table, str(path)), where.get("data"), where.get("split"), tables)
 
 
 def from_pairs(pairs: Sequence[str]) -> Settings:
@@ -78,28 +87,32 @@ def from_flags(sample_sizes: str | None = None, max_degree: str | None = None, *
     return Settings(values)
 
 
-def write_run_file(path: Path, config: "Config", data: str, split: str) -> None:
+def write_run_file(path: Path, config: "Config", data: str | Mapping[str, Any], split: str) -> None:
     """The resolved settings in the form that `--config` reads, so that a run can be repeated or continued."""
     from graphsage import __version__
 
     lines = [f"# graphsage {__version__}; `graphsage train --config {RUN_FILE} --out NEW` repeats this run"]
-    lines += [f"data = {_toml(data)}", f"split = {_toml(split)}"]
+    lines += [f"data = {_toml(data)}"] if isinstance(data, str) else []
+    lines += [f"split = {_toml(split)}"]
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if value is not None or field.default is not None:
             lines.append(f"{field.name} = {_toml(value)}")
+    if not isinstance(data, str):
+        lines += ["", "[data]", *(f"{name} = {_toml(value)}" for name, value in data.items())]
     with atomic_file(path) as temporary:
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _checked(values: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Types by Config's annotations; ranges and choices are Config's own business."""
+def _checked(values: Mapping[str, Any], source: str, of: Any = None) -> dict[str, Any]:
+    """Types by the annotations of a dataclass (Config); ranges and choices are its own business."""
     from pydantic import ConfigDict, ValidationError, create_model
 
     from graphsage.training.config import Config
 
-    hints = get_type_hints(Config)
-    known = [field.name for field in dataclasses.fields(Config)]
+    of = Config if of is None else of
+    hints = get_type_hints(of)
+    known = [field.name for field in dataclasses.fields(of)]
     for name in values:
         if name not in known:
             raise ConfigError(f"{source}: there is no setting {name!r}; settings are {', '.join(sorted(known))}")

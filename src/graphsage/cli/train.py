@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphsage.cli import table_options as t
 from graphsage.cli.options import Device, Json
 from graphsage.errors import ConfigError, OutputError
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from graphsage.inference.model import Model
 
 MODEL, SAMPLING, LEARNING, FEATURES = "Model", "Neighborhoods", "Learning", "Features"
-RUN_FILES = ("config.json", "model.safetensors", "text.json", "text.safetensors", "checkpoint.safetensors", "log.jsonl",
-             "run.toml")  # fmt: skip
+RUN_FILES = ("config.json", "model.safetensors", "features.json", "features.safetensors", "checkpoint.safetensors",
+             "log.jsonl", "run.toml")  # fmt: skip
 A_RUN = ("config.json", "checkpoint.safetensors")
 
 
@@ -92,8 +93,16 @@ def command(
                                                     "graph without features.")] = None,
     no_standardize: Annotated[bool | None, _option("--no-standardize", panel=FEATURES,
                                                    help="Take features as they are, not shifted and scaled.")] = None,
+    nodes: t.NodeTable = None, edges: t.EdgeTable = None, id: t.Id = None, source: t.Source = None,
+    target: t.Target = None, directed: t.Directed = None, unknown_nodes: t.UnknownNodes = None,
+    delimiter: t.Delimiter = None, label: t.Label = None, text: t.Text = None, text_method: t.TextMethod = None,
+    text_model: t.TextModel = None, text_dim: t.TextDim = None, numeric: t.Number = None,
+    log_numeric: t.LogNumber = None, categorical: t.Category = None, date: t.Day = None, vectors: t.Vector = None,
+    time: t.Time = None, edge_time: t.EdgeTime = None, time_order: t.TimeOrder = None,
+    train_until: t.TrainUntil = None, val_until: t.ValUntil = None, split_column: t.SplitColumn = None,
+    fractions: t.Fractions = None,
 ) -> None:  # fmt: skip
-    """Train a model on DATA and keep it in RUN.
+    """Train a model on DATA, or on two tables, and keep it in RUN.
 
     Only the training part of the split is seen, with the edges among its nodes.
     Ctrl-C stops after the current step; --resume continues to the same bits.
@@ -105,10 +114,20 @@ def command(
       graphsage train setmm --out run --task unsupervised --steps 2000
       graphsage train setmm --out run --form reference --set clip=1.0
       graphsage train --out run --resume --epochs 20
+      graphsage train --nodes nodes.csv --edges edges.csv --label section --text description --out run
     """
     from graphsage.cli import settings as reading
 
-    given = reading.Settings({}, data, split)
+    tables = t.table_values(
+        time_order, fractions, nodes=nodes, edges=edges, id=id, source=source, target=target, directed=directed,
+        unknown_nodes=unknown_nodes, delimiter=delimiter, label=label, text=text, text_method=text_method,
+        text_model=text_model, text_dim=text_dim, numeric=numeric, log_numeric=log_numeric, categorical=categorical,
+        dates=date, vectors=vectors, time=time, edge_time=edge_time, train_until=train_until, val_until=val_until,
+        split_column=split_column,
+    )  # fmt: skip
+    if data is not None and tables:
+        raise ConfigError(f"give DATA ({data}) or tables (--{next(iter(tables))}), not both")
+    given = reading.Settings({}, data, split, tables)
     flags = reading.from_flags(
         task=task, form=form, aggregator=aggregator, sample_sizes=sample_sizes, dim=dim, hidden_dim=hidden_dim,
         epochs=epochs, steps=steps, batch_size=batch_size, lr=lr, dropout=dropout, head_scale=head_scale,
@@ -142,36 +161,59 @@ def _make_room(out: Path, resume: bool, overwrite: bool) -> None:
 
 
 def _run(out: Path, chosen: "Settings", resume: bool, device: str, json: bool) -> None:
-    from graphsage.cli.output import TrainingDisplay, data_summary, say, working
+    from graphsage.cli.output import TrainingDisplay, say, working
     from graphsage.cli.settings import RUN_FILE, write_run_file
 
-    if chosen.data is None:
+    if chosen.data is None and not chosen.tables:
         raise ConfigError(
-            "say what to train on: graphsage train DATA --out RUN; DATA may be setmm, a folder or a prefix"
+            "say what to train on: graphsage train DATA --out RUN; DATA may be setmm, a folder or a prefix, or give "
+            "--nodes and --edges"
         )
     config = chosen.config()
     with working("loading torch"):
-        from graphsage.datasets.open import open_data
         from graphsage.training.loop import Interrupted
         from graphsage.training.train import choose_device, train
     choose_device(device)
-    with working(f"reading {chosen.data}"):
-        data = open_data(chosen.data)
-        split_name = chosen.split or data.default_split
-        split = data.split(split_name)
-    say(data_summary(data, split_name, split))
+    data, split_name, place, about = _open(chosen, config.task)
     say(f"model   {config.task}, {config.aggregator}, {config.form} form, {config.dim} wide, "
         f"sample sizes {', '.join(map(str, config.sample_sizes))}, seed {config.seed}")  # fmt: skip
-    place = lasting_name(chosen.data)
     write_run_file(out / RUN_FILE, config, place, split_name)
     try:
         with TrainingDisplay() as display:
             model = train(data, split_name, config, out=out, resume=resume, device=device, on_event=display,
-                          about={"data": place, "split": split_name})  # fmt: skip
+                          about=about | {"split": split_name})  # fmt: skip
     except Interrupted:
         say(f"interrupted; continue with --resume (graphsage train --out {out} --resume)")
         raise typer.Exit(130) from None
     _report(out, data, split_name, model, json)
+
+
+def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str, Any], dict[str, Any]]":
+    """The data, the split's name, and how the run file and the model remember the data."""
+    from graphsage.cli.output import data_summary, say, working
+    from graphsage.datasets.open import open_data
+
+    if not chosen.tables:
+        assert chosen.data is not None
+        with working(f"reading {chosen.data}"):
+            data = open_data(chosen.data)
+            split_name = chosen.split or data.default_split
+        say(data_summary(data, split_name, data.split(split_name)))
+        place = lasting_name(chosen.data)
+        return data, split_name, place, {"data": place}
+    from graphsage.cli.table_summary import check_classes, table_summary
+    from graphsage.datasets.table_spec import TableSpec
+    from graphsage.datasets.tables import open_tables
+
+    spec = TableSpec.from_dict(chosen.tables)
+    with working(f"reading {spec.name}"):
+        data = open_tables(spec)
+        split_name = chosen.split or data.default_split
+        if task != "unsupervised":
+            check_classes(data, spec, data.split(split_name))
+        lines = table_summary(data, spec, split_name, data.split(split_name))
+    say("\n".join(lines))
+    return data, split_name, data.about["tables"], {}
 
 
 def lasting_name(data: str) -> str:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -13,21 +13,28 @@ import numpy.typing as npt
 
 from graphsage.atomic import atomic_file
 from graphsage.errors import BundleError, OutputError
-from graphsage.features.text import FittedText, TfidfSvd
+from graphsage.features.pipeline import fit_one as fit_now
+from graphsage.features.pipeline import restore
+from graphsage.features.recipe import Columns, Fitted, Floats, Recipe, Rows
+from graphsage.features.sentences import Sentences
+from graphsage.features.text import TfidfSvd
+from graphsage.features.word2vec import Word2Vec
 
 _FORMAT = 2  # raise it when the same settings begin to mean other features
-Made = tuple[FittedText, npt.NDArray[np.float32]]
+_SLOW = (TfidfSvd, Word2Vec, Sentences)
+Made = tuple[Fitted, Floats]
 
 
-def text_features(texts: Mapping[str, Sequence[str]], rows: npt.NDArray[np.int64], settings: TfidfSvd) -> Made:
-    """The recipe fitted on `rows` and the features (N, dim) of all rows, from the cache where it has them."""
-    path = cache_folder() / "text" / f"{_key(texts, rows, settings)}.safetensors"
-    num_nodes = len(next(iter(texts.values())))
-    kept = _read(path, settings, num_nodes)
+def fit_one(recipe: Recipe, columns: Columns, rows: Rows) -> Made:
+    """The recipe fitted on `rows` and the features (N, D) of all rows; slow ones are kept."""
+    if not isinstance(recipe, _SLOW):
+        return fit_now(recipe, columns, rows)
+    path = cache_folder() / "text" / f"{_key(columns, rows, recipe)}.safetensors"
+    num_nodes = len(next(iter(columns.values())))
+    kept = _read(path, num_nodes)
     if kept is not None:
         return kept
-    fitted = settings.fit(texts, rows)
-    features = fitted.transform(texts)
+    fitted, features = fit_now(recipe, columns, rows)
     _write(path, fitted, features)
     return fitted, features
 
@@ -42,13 +49,13 @@ def cache_folder() -> Path:
     return Path(user_cache_dir("graphsage"))
 
 
-def _key(texts: Mapping[str, Sequence[str]], rows: npt.NDArray[np.int64], settings: TfidfSvd) -> str:
+def _key(columns: Columns, rows: Rows, recipe: Recipe) -> str:
     digest = hashlib.sha256()
-    versions = [_version(name) for name in ("graphsage", "scikit-learn", "scipy", "numpy")]
-    digest.update(json.dumps([_FORMAT, versions, repr(settings), list(texts)]).encode())
-    for column in texts.values():
-        for text in column:
-            encoded = text.encode("utf-8", "surrogatepass")
+    versions = [_version(name) for name in ("graphsage", "scikit-learn", "scipy", "numpy", "gensim")]
+    digest.update(json.dumps([_FORMAT, versions, repr(recipe), list(columns)]).encode())
+    for column in columns.values():
+        for value in column:
+            encoded = (value if isinstance(value, str) else repr(value)).encode("utf-8", "surrogatepass")
             digest.update(len(encoded).to_bytes(8, "little") + encoded)
     digest.update(rows.astype(np.int64).tobytes())
     return digest.hexdigest()[:32]
@@ -61,7 +68,7 @@ def _version(package: str) -> str:
         return "unknown"
 
 
-def _write(path: Path, fitted: FittedText, features: npt.NDArray[np.float32]) -> None:
+def _write(path: Path, fitted: Fitted, features: Floats) -> None:
     """Best effort: a full disk or a read-only home must not stop the work."""
     from safetensors.numpy import save_file
 
@@ -76,7 +83,7 @@ def _write(path: Path, fitted: FittedText, features: npt.NDArray[np.float32]) ->
         pass
 
 
-def _read(path: Path, settings: TfidfSvd, num_nodes: int) -> Made | None:
+def _read(path: Path, num_nodes: int) -> Made | None:
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -86,10 +93,10 @@ def _read(path: Path, settings: TfidfSvd, num_nodes: int) -> Made | None:
         if about["sha256"] != _checksum(about["config"], arrays.items()):
             return None
         features = arrays.pop("features")
-        fitted = FittedText.from_state(json.loads(about["config"]), arrays)
+        fitted = restore(json.loads(about["config"]), arrays)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, BundleError):
         return None
-    if features.shape != (num_nodes, settings.dim) or fitted.settings != settings:
+    if features.shape != (num_nodes, fitted.width):
         return None
     return fitted, features
 

@@ -1,34 +1,48 @@
-"""A data set: a graph, its named splits, and the raw text from which features are still to be computed."""
+"""A data set: a graph, its named splits, and the columns from which features are still to be computed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
 from graphsage.datasets import cache
 from graphsage.errors import DataError
-from graphsage.features.text import FittedText, TfidfSvd
+from graphsage.features.pipeline import FeaturePlan, FittedFeatures, Step
+from graphsage.features.recipe import Column
+from graphsage.features.text import TfidfSvd
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
 
 SETTINGS = TfidfSvd()
 
 
+def text_plan(*columns: str) -> FeaturePlan:
+    """The default way of text: TF-IDF and a truncated SVD over all columns together."""
+    return FeaturePlan((Step(SETTINGS, columns),))
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """`texts` are columns of N raw texts, for a graph whose features are to be computed from them; `titles` are what
-    a person calls each node. `default_split` is one of `splits`, or `random` or `time`, which need not be stored."""
+    """`columns` of N values each become features by `plan`, for a graph that has none; `titles` are what a person
+    calls each node. `default_split` is one of `splits`, or `random` or `time`, which need not be stored."""
 
     name: str
     graph: Graph
     splits: dict[str, Split]
     default_split: str
-    texts: dict[str, Sequence[str]] | None = None
+    columns: dict[str, Column] = field(default_factory=dict)
+    plan: FeaturePlan | None = None
     titles: Sequence[str] | None = None
+    dropped_edges: int = 0
+    """Edges that were left out because an end of theirs is not a node."""
+    about: dict[str, Any] = field(default_factory=dict)
+    """How to open it again; a model that is trained on it remembers this."""
+    _made: list[tuple[Split, Graph, FittedFeatures]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         n = self.graph.num_nodes
-        columns = {**(self.texts or {}), **({} if self.titles is None else {"titles": self.titles})}
+        columns: dict[str, Column] = {**self.columns, **({} if self.titles is None else {"titles": self.titles})}
         for column, values in columns.items():
             if len(values) != n:
                 raise DataError(f"{self.name}: {column} has {len(values)} rows, but the graph has {n} nodes")
@@ -57,13 +71,15 @@ class Dataset:
         computed = ["random", *(["time"] if self.graph.time is not None else [])]
         return tuple(dict.fromkeys([*self.splits, *computed]))
 
-    def with_features(self, split: Split) -> tuple[Graph, FittedText | None]:
-        """The graph with features, and the text recipe fitted on the training nodes of `split` if there was text.
+    def with_features(self, split: Split) -> tuple[Graph, FittedFeatures | None]:
+        """The graph with features, and the plan fitted on the training nodes of `split` if there was one.
 
-        A graph that has features of its own, or no text either, is returned unchanged. The result is kept in the
+        A graph that has features of its own, or no plan either, is returned unchanged. What takes long is kept in the
         user's cache folder, or in the folder that GRAPHSAGE_CACHE names.
         """
-        if self.graph.features is not None or not self.texts:
+        if self.graph.features is not None or self.plan is None:
             return self.graph, None
-        fitted, features = cache.text_features(self.texts, split.nodes("train").numpy(), SETTINGS)
-        return self.graph.replace(features=torch.from_numpy(features)), fitted
+        if not self._made or self._made[0][0] is not split:
+            fitted, features = self.plan.fit(self.columns, split.nodes("train").numpy(), cache.fit_one)
+            self._made[:] = [(split, self.graph.replace(features=torch.from_numpy(features)), fitted)]
+        return self._made[0][1:]

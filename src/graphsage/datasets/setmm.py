@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.atomic import atomic_file
-from graphsage.datasets.dataset import Dataset
+from graphsage.datasets.dataset import Dataset, text_plan
 from graphsage.datasets.metamath import Assertion, parse_metamath
 from graphsage.errors import DataError
 from graphsage.graph.build import from_edges
@@ -55,7 +55,8 @@ def load_setmm(folder: Path | None = None) -> Dataset:
         graph,
         {"random": Split.random(len(ids)), "date": Split.by_time(graph.time)},
         "random",
-        texts={"comment": columns["comment"], "formula": columns["formula"]},
+        columns={"comment": columns["comment"], "formula": columns["formula"]},
+        plan=text_plan("comment", "formula"),
         titles=ids,
     )
 

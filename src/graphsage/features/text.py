@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import BundleError, ConfigError, DataError
+from graphsage.features import values
+from graphsage.features.recipe import Columns, Floats, State, read_array, take
 
 _EDGES = re.compile(r"^\W+|[\W_]+$")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-Columns = Mapping[str, Sequence[str]]
-Floats = npt.NDArray[np.float32]
 
 
 def tokens(text: str) -> Iterator[str]:
@@ -73,7 +73,7 @@ class TfidfSvd:
             raise DataError("text features need at least one training row; got none")
         if rows.min() < 0 or rows.max() >= total:
             raise DataError(f"training rows must be 0 to {total - 1}; got {rows.min()} to {rows.max()}")
-        chosen = {name: [texts[row] for row in rows.tolist()] for name, texts in columns.items()}
+        chosen = {name: values.texts(take(texts, rows), name) for name, texts in columns.items()}
         vocabularies = {}
         idf = []
         for name, texts in chosen.items():
@@ -117,6 +117,18 @@ class FittedText:
     idf: Floats
     components: Floats
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.vocabularies)
+
+    @property
+    def width(self) -> int:
+        return self.settings.dim
+
+    @property
+    def kind(self) -> str:
+        return "text (TF-IDF, SVD)"
+
     def transform(self, columns: Columns) -> Floats:
         """Features (N, dim) of any rows. Unknown terms are ignored; a row without a known term is zero."""
         weights = self.weigh(columns)
@@ -132,10 +144,11 @@ class FittedText:
         missing = [name for name in self.vocabularies if name not in columns]
         if missing:
             raise DataError(f"text features were fitted on {', '.join(self.vocabularies)}; got no {', '.join(missing)}")
-        _check_columns({name: columns[name] for name in self.vocabularies})
+        read = {name: values.texts(columns[name], name) for name in self.vocabularies}
+        _check_columns(read)
         parts, start = [], 0
         for name, terms in self.vocabularies.items():
-            counts = _count(columns[name], self._positions[name])
+            counts = _count(read[name], self._positions[name])
             counts.data = 1 + np.log(counts.data)
             weights = counts.multiply(self.idf[None, start : start + len(terms)]).tocsr()
             lengths = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).ravel())
@@ -148,7 +161,7 @@ class FittedText:
     def _positions(self) -> dict[str, dict[str, int]]:
         return {name: {term: i for i, term in enumerate(terms)} for name, terms in self.vocabularies.items()}
 
-    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def state(self) -> State:
         """Everything learned, as JSON values and arrays; `from_state` makes the same transform of it."""
         columns = [{"name": name, "terms": list(terms)} for name, terms in self.vocabularies.items()]
         config = {"kind": "tfidf-svd", "settings": asdict(self.settings), "columns": columns}
@@ -161,8 +174,8 @@ class FittedText:
             raise BundleError("the text features' description must be of kind 'tfidf-svd'; save the model again")
         vocabularies = _read_vocabularies(config.get("columns"))
         terms = sum(map(len, vocabularies.values()))
-        idf = _read_array(arrays, "idf", (terms,))
-        components = _read_array(arrays, "components", (None, terms))
+        idf = read_array(arrays, "idf", (terms,))
+        components = read_array(arrays, "components", (None, terms))
         settings = _read_settings(config.get("settings"))
         if len(components) > settings.dim:
             raise BundleError(f"the text features' components have {len(components)} rows; dim is {settings.dim}")
@@ -176,10 +189,6 @@ def _check_columns(columns: Columns) -> int:
     lengths = {name: len(texts) for name, texts in columns.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"text columns must have the same number of rows; got {lengths}")
-    for name, texts in columns.items():
-        for row, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise DataError(f"text column {name!r} must hold strings; row {row} is {text!r}; use '' for no text")
     return next(iter(lengths.values()))
 
 
@@ -201,28 +210,15 @@ def _count(texts: Sequence[str], positions: dict[str, int]) -> Any:
 
 def _read_vocabularies(columns: Any) -> dict[str, tuple[str, ...]]:
     try:
-        read = {str(column["name"]): tuple(column["terms"]) for column in columns}
+        read = {column["name"]: tuple(column["terms"]) for column in columns}
     except (TypeError, KeyError) as error:
         raise BundleError(f"the text features' columns cannot be read ({error!r}); save the model again") from error
     for name, terms in read.items():
-        if not all(isinstance(term, str) for term in terms) or len(set(terms)) != len(terms):
+        if not all(isinstance(term, str) for term in (name, *terms)) or len(set(terms)) != len(terms):
             raise BundleError(f"the terms of text column {name!r} must be different strings; save the model again")
     if not read:
         raise BundleError("the text features name no column; save the model again")
     return read
-
-
-def _read_array(arrays: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int | None, ...]) -> Floats:
-    if name not in arrays:
-        raise BundleError(f"the text features lack the array {name!r}; save the model again")
-    array = np.asarray(arrays[name])
-    fits = array.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, array.shape, strict=True))
-    if not fits or array.dtype != np.float32:
-        wanted = tuple("any" if size is None else size for size in shape)
-        raise BundleError(f"the text features' {name} must be float32 {wanted}; got {array.dtype} {array.shape}")
-    if not np.isfinite(array).all():
-        raise BundleError(f"the text features' {name} hold NaN or infinity; save the model again")
-    return array
 
 
 def _read_settings(settings: Any) -> TfidfSvd:

@@ -1,4 +1,6 @@
-"""A model on disk: `config.json` + `model.safetensors` (+ `text.json`, `text.safetensors`). Nothing in it executes."""
+"""A model on disk: `config.json` + `model.safetensors` (+ `features.json`, `features.safetensors`).
+
+Nothing in it executes."""
 
 import dataclasses
 import hashlib
@@ -14,7 +16,7 @@ from torch import Tensor, nn
 
 from graphsage.atomic import atomic_file
 from graphsage.errors import BundleError, ConfigError
-from graphsage.features.text import FittedText
+from graphsage.features.pipeline import FittedFeatures
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.model.heads import ClassHead
 from graphsage.sampling.minibatch import SamplingConfig
@@ -35,13 +37,13 @@ def save_bundle(model: "Model", folder: Path) -> None:
     with atomic_file(folder / "model.safetensors") as temporary:
         save_file({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, temporary)
     files = ["model.safetensors"]
-    if model.text is not None:
-        settings, arrays = model.text.state()
-        with atomic_file(folder / "text.json") as temporary:
+    if model.features is not None:
+        settings, arrays = model.features.state()
+        with atomic_file(folder / "features.json") as temporary:
             temporary.write_text(json.dumps(settings, ensure_ascii=False), encoding="utf-8")
-        with atomic_file(folder / "text.safetensors") as temporary:
+        with atomic_file(folder / "features.safetensors") as temporary:
             save_arrays(arrays, temporary)
-        files += ["text.json", "text.safetensors"]
+        files += ["features.json", "features.safetensors"]
     config = {
         "format": FORMAT,
         "graphsage": __version__,
@@ -92,7 +94,7 @@ def load_bundle(folder: Path) -> "Model":
     if tensors:
         raise BundleError(f"{folder / 'model.safetensors'} holds a tensor {min(tensors)!r} the model does not have")
     encoder.eval()
-    return Model(encoder=encoder, head=head, sampling=sampling, text=_text(folder, config),
+    return Model(encoder=encoder, head=head, sampling=sampling, features=_features(folder, config),
                  class_names=None if names is None else tuple(names), **rest)  # fmt: skip
 
 
@@ -135,15 +137,15 @@ def _fill(module: nn.Module, tensors: dict[str, Tensor], prefix: str, folder: Pa
         value.copy_(tensor)
 
 
-def _text(folder: Path, config: dict[str, Any]) -> FittedText | None:
-    if "text.json" not in config["sha256"]:
+def _features(folder: Path, config: dict[str, Any]) -> FittedFeatures | None:
+    if "features.json" not in config["sha256"]:
         return None
     try:
-        settings = json.loads((folder / "text.json").read_text(encoding="utf-8"))
-        arrays = load_arrays(folder / "text.safetensors")
+        settings = json.loads((folder / "features.json").read_text(encoding="utf-8"))
+        arrays = load_arrays(folder / "features.safetensors")
     except (ValueError, OSError, SafetensorError) as error:
-        raise BundleError(f"the text features of {folder} are damaged ({error}); train the model again") from error
-    return FittedText.from_state(settings, arrays)
+        raise BundleError(f"the features of {folder} are damaged ({error}); train the model again") from error
+    return FittedFeatures.from_state(settings, arrays)
 
 
 def _checksum(path: Path) -> str:

@@ -21,32 +21,35 @@ Column = Sequence[Any] | npt.NDArray[Any]
 
 
 def graph_for(model: Model, data: Dataset) -> Graph:
-    """The graph of `data` as `model` sees it: raw text becomes features by the recipe that was fitted at training
+    """The graph of `data` as `model` sees it: columns become features by the recipes that were fitted at training
     time, never by a new fit."""
-    if model.text is None:
+    if model.features is None:
         return data.graph
-    if not data.texts:
+    if not data.columns:
         raise DataError(
-            f"the model reads nodes' texts ({', '.join(model.text.vocabularies)}), and {data.name} has none"
+            f"the model reads nodes' columns ({', '.join(model.features.columns)}), and {data.name} has none"
         )
-    return data.graph.replace(features=torch.from_numpy(model.text.transform(data.texts)))
+    return data.graph.replace(features=torch.from_numpy(model.features.transform(data.columns)))
 
 
-def with_known_classes(model: Model, graph: Graph, name: str) -> Graph:
-    """Labels renumbered to the model's classes where the data (called `name`) lists the same classes otherwise."""
+def with_known_classes(model: Model, graph: Graph, name: str) -> tuple[Graph, dict[str, int]]:
+    """Labels renumbered to the model's classes where the data (called `name`) lists other ones, and the number of
+    nodes of each class that the model does not know. Those classes come last: no prediction hits them."""
     ours, theirs = model.class_names, graph.class_names
     if model.head is None or graph.labels is None or ours is None or theirs is None or ours == theirs:
-        return graph
+        return graph, {}
     unknown = [c for c in theirs if c not in ours]
-    if unknown:
+    if len(unknown) == len(theirs) or (unknown and graph.multilabel):
         raise DataError(f"{name} has a class {unknown[0]!r} that the model does not know; it knows {_some(ours)}")
-    places = torch.tensor([ours.index(c) for c in theirs])
+    everyone = (*ours, *unknown)
+    places = torch.tensor([everyone.index(c) for c in theirs])
     if graph.multilabel:
         labels = graph.labels.new_zeros(graph.num_nodes, len(ours))
         labels[:, places] = graph.labels
     else:
         labels = torch.where(graph.labels >= 0, places[graph.labels.clamp(min=0).long()], -1)
-    return graph.replace(labels=labels, class_names=ours)
+    counts = {c: int((labels == everyone.index(c)).sum()) for c in unknown}
+    return graph.replace(labels=labels, class_names=everyone), counts
 
 
 def embedding_columns(graph: Graph, nodes: Tensor, z: Tensor) -> dict[str, Column]:

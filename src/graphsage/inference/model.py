@@ -1,9 +1,10 @@
 """A trained model: embeddings, predictions and scores for any graph with the same kind of features."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from graphsage.errors import ConfigError, DataError
 from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.evaluation.probe import Probe
 from graphsage.features.degree import degree_features
-from graphsage.features.text import FittedText
+from graphsage.features.pipeline import FittedFeatures
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
@@ -21,6 +22,9 @@ from graphsage.inference.sampled import embed_sampled
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.sampling.minibatch import SamplingConfig
+
+if TYPE_CHECKING:
+    from graphsage.inference.new_rows import Attached
 
 THRESHOLD = 0.5  # a label is predicted where its probability is above
 
@@ -36,13 +40,14 @@ class Model:
     degree_features: bool = False
     multilabel: bool = False
     class_names: tuple[str, ...] | None = None
-    text: FittedText | None = None
+    features: FittedFeatures | None = None
     seed: int = 0
     about: dict[str, Any] = field(default_factory=dict)
     """Where it comes from: the training settings, the data's name and split."""
 
     _last: tuple[Graph, Graph, Graph] | None = field(default=None, repr=False)
     """The last graph asked about, the same on the model's device, and capped: asking again costs nothing."""
+    _own: Graph | None = field(default=None, repr=False)
 
     @property
     def device(self) -> torch.device:
@@ -56,17 +61,27 @@ class Model:
 
     def embed(
         self,
-        graph: Graph,
+        graph: Graph | None = None,
         nodes: Tensor | Sequence[int] | None = None,
         *,
+        new_nodes: Any = None,
+        new_edges: Any = None,
         inference: str | None = None,
         on_block: Callable[[int, int], None] | None = None,
     ) -> Tensor:
         """z of `nodes` (row numbers; all by default), (len(nodes), dim), on the CPU.
 
         The graph may be one that did not exist at training time, or `graph.with_nodes(...)`: nothing is retrained.
+        Without a graph it is the one that the model was trained on, opened again. `new_nodes` and `new_edges` are
+        tables (pandas, polars, Arrow, a dict of columns, a path) of what arrived later: they are attached to the
+        graph, and by default only the new nodes are embedded, in the order of their table.
         'exact' reads all neighbors; 'sampled' draws them as in training, at a fixed cost a node.
         """
+        graph = self.own_graph() if graph is None else graph
+        if new_nodes is not None or new_edges is not None:
+            attached = self.attach(graph, new_nodes, new_edges)
+            graph = attached.graph
+            nodes = attached.rows if nodes is None and new_nodes is not None else nodes
         how = inference or self.inference
         rows = None if nodes is None else _rows(nodes, graph)
         self._check_identity(graph)
@@ -83,6 +98,26 @@ class Model:
             raise ConfigError(f"inference must be exact or sampled; got {how!r}")
         return z.cpu()
 
+    def own_graph(self) -> Graph:
+        """The graph the model was trained on, with features: opened from where it was, once."""
+        if self._own is None:
+            from graphsage.inference.export import graph_for
+            from graphsage.inference.own_data import open_own
+
+            self._own = graph_for(self, open_own(self.about))
+        return self._own
+
+    def attach(self, graph: Graph | None, new_nodes: Any = None, new_edges: Any = None) -> "Attached":
+        """`graph` grown by tables of new nodes and edges; without a graph, one of the new rows alone."""
+        from graphsage.inference.new_rows import attach
+        from graphsage.inference.own_data import table_spec
+
+        attached = attach(graph, self.features, new_nodes, new_edges, table_spec(self.about))
+        if attached.ignored:
+            names = ", ".join(map(repr, attached.ignored))
+            warnings.warn(f"columns of new nodes that the model does not use are ignored: {names}", stacklevel=3)
+        return attached
+
     @torch.no_grad()
     def probabilities(self, z: Tensor) -> Tensor:
         """Class probabilities of embeddings: softmax for one class a node, a sigmoid for each label where many."""
@@ -92,12 +127,16 @@ class Model:
         scores = self.head(z.to(self.device)).cpu()
         return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)
 
-    def predict(self, graph: Graph, nodes: Tensor | Sequence[int] | None = None, **options: Any) -> Tensor:
+    def predict(
+        self, graph: Graph | None = None, nodes: Tensor | Sequence[int] | None = None, **options: Any
+    ) -> Tensor:
         """The class number of each node, (B,), or 0 and 1 for each label, (B, C)."""
         return self.decide(self.probabilities(self.embed(graph, nodes, **options)))
 
-    def predict_proba(self, graph: Graph, nodes: Tensor | Sequence[int] | None = None, **options: Any) -> Tensor:
-        """Probabilities, (B, C)."""
+    def predict_proba(
+        self, graph: Graph | None = None, nodes: Tensor | Sequence[int] | None = None, **options: Any
+    ) -> Tensor:
+        """Probabilities, (B, C). Options are those of `embed`."""
         return self.probabilities(self.embed(graph, nodes, **options))
 
     def decide(self, probabilities: Tensor) -> Tensor:
@@ -127,7 +166,7 @@ class Model:
         return {part: f1_scores(graph.labels[nodes].numpy(), answers[part]) for part, nodes in asked.items()}
 
     def save(self, folder: str | Path) -> None:
-        """Write the bundle: `model.safetensors` + `config.json` (+ the text features' state)."""
+        """Write the bundle: `model.safetensors` + `config.json` (+ the features' state)."""
         from graphsage.inference.bundle import save_bundle
 
         save_bundle(self, Path(folder))

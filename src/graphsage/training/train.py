@@ -45,15 +45,16 @@ def train(
     if config is not None and settings:
         raise ConfigError(f"give settings in config or one by one, not both; got config and {', '.join(settings)}")
     config = (config or Config.from_dict(settings)).resolved()
-    graph, chosen, text = _prepare(data, split)
+    graph, chosen, fitted = _prepare(data, split)
     place = choose_device(device)
     seen = training_graph(graph, chosen)
     use_degrees = config.degree_features or (graph.features is None and not config.identity_dim)
     tables = input_tables(seen, use_degrees)
     nodes = chosen.nodes("train")
     model = _new_model(config, seen, tables, nodes, use_degrees)
-    model.text = text
-    model.about = {"config": config.as_dict(), **(about or {})}
+    model.features = fitted
+    known = data.about if isinstance(data, Dataset) else {}
+    model.about = {"config": config.as_dict(), **known, **(about or {})}
     model.to(place)
     here = graph.to(place)  # one copy of the features serves training and validation
     seen = seen.replace(features=None, labels=None).to(place).replace(features=here.features, labels=here.labels)
@@ -89,8 +90,8 @@ def choose_device(name: str) -> torch.device:
 def _prepare(data: Graph | Dataset, split: Split | str | None) -> tuple[Graph, Split, Any]:
     if isinstance(data, Dataset):
         chosen = split if isinstance(split, Split) else data.split(split)
-        graph, text = data.with_features(chosen)
-        return graph, chosen, text
+        graph, fitted = data.with_features(chosen)
+        return graph, chosen, fitted
     if isinstance(split, str):
         chosen = Dataset("graph", data, {}, "random").split(split)
     else:

@@ -1,0 +1,85 @@
+"""What was understood of two tables, said before training starts, and what cannot be learned from them."""
+
+from typing import TYPE_CHECKING
+
+from graphsage.errors import DataError
+
+if TYPE_CHECKING:
+    from graphsage.datasets.dataset import Dataset
+    from graphsage.datasets.table_spec import TableSpec
+    from graphsage.graph.split import Split
+
+SHOWN = 8
+
+
+def table_summary(data: "Dataset", spec: "TableSpec", split_name: str, split: "Split") -> list[str]:
+    """Lines: nodes, edges, degrees, what each column became, class balance, split sizes, warnings."""
+    graph = data.graph
+    lines = [f"nodes   {graph.num_nodes:,} from {spec.nodes or spec.edges}"]
+    kind = "directed" if graph.directed else "undirected"
+    lost = f", {data.dropped_edges:,} dropped (unknown nodes)" if data.dropped_edges else ""
+    lines.append(f"edges   {graph.num_edges:,} {kind} from {spec.edges}{lost}")
+    lines.append(f"degree  {_degrees(data)}")
+    lines += _columns(data, split)
+    lines += _classes(data, spec)
+    sizes = ", ".join(f"{part} {size:,}" for part, size in split.sizes().items())
+    lines.append(f"split   {split_name}: {sizes}")
+    return lines + _warnings(data, split)
+
+
+def _degrees(data: "Dataset") -> str:
+    import numpy as np
+
+    degrees = data.graph.degrees.numpy()
+    least, middle, most, largest = np.quantile(degrees, [0, 0.5, 0.9, 1]).tolist()
+    return (f"min {least:g}, median {middle:g}, mean {degrees.mean():.1f}, 90% {most:g}, max {largest:,g}; "
+            f"{int((degrees == 0).sum()):,} isolated")  # fmt: skip
+
+
+def _columns(data: "Dataset", split: "Split") -> list[str]:
+    _, fitted = data.with_features(split)
+    if fitted is None:
+        return ["columns none; the node's degree is the feature"]
+    return [f"column  {' + '.join(one['columns'])}: {one['kind']}, {one['width']} wide" for one in fitted.describe()]
+
+
+def _classes(data: "Dataset", spec: "TableSpec") -> list[str]:
+    graph = data.graph
+    if graph.labels is None or graph.class_names is None:
+        return ["classes none"]
+    if graph.multilabel:
+        counts, unknown = graph.labels.long().sum(dim=0).tolist(), int((graph.labels.sum(dim=1) == 0).sum())
+    else:
+        known = graph.labels >= 0
+        counts, unknown = graph.labels[known].bincount(minlength=graph.num_classes).tolist(), int((~known).sum())
+    ranked = sorted(zip(graph.class_names, counts, strict=True), key=lambda one: -one[1])
+    what = "labels" if graph.multilabel else "classes"
+    shown = ", ".join(f"{name} {count:,}" for name, count in ranked[:SHOWN])
+    rest = f", {len(ranked) - SHOWN} more down to {ranked[-1][1]:,}" if len(ranked) > SHOWN else ""
+    none = f"; {unknown:,} nodes without" if unknown else ""
+    return [f"{what:<7} {len(ranked)} in {spec.label}: {shown}{rest}{none}"]
+
+
+def _warnings(data: "Dataset", split: "Split") -> list[str]:
+    from graphsage.datasets.tables import new_labels_only_in
+
+    lines = []
+    for part in ("val", "test"):
+        for name, count in new_labels_only_in(data, split, part).items():
+            nodes = "1 node" if count == 1 else f"{count:,} nodes"
+            lines.append(f"warning: class {name!r} of {nodes} in {part} has no training node; it counts as wrong")
+    return lines
+
+
+def check_classes(data: "Dataset", spec: "TableSpec", split: "Split") -> None:
+    """Refuse labels from which nothing can be learned."""
+    graph = data.graph
+    if graph.labels is None:
+        raise DataError("classes are to be learned: say which column is the label, or use --task unsupervised")
+    if graph.multilabel:
+        return
+    labels = graph.labels[split.nodes("train")]
+    seen = sorted(set(labels[labels >= 0].tolist()))
+    if len(seen) < 2:
+        found = f"one class, {(graph.class_names or ())[seen[0]]!r}," if seen else "no class"
+        raise DataError(f"{spec.nodes} column {spec.label!r} has {found} among the training nodes; two are needed")

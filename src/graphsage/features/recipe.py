@@ -1,0 +1,85 @@
+"""What every way of making features has in common: a recipe is fitted on training rows, then applied to any rows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsage.errors import BundleError, DataError
+
+Column = Sequence[Any] | npt.NDArray[Any]
+Columns = Mapping[str, Column]
+Rows = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+State = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
+"""JSON values, one of them `kind`, and arrays."""
+
+
+class Fitted(Protocol):
+    """What a recipe learned from the training rows. Immutable."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that `transform` reads."""
+
+    @property
+    def width(self) -> int: ...
+
+    @property
+    def kind(self) -> str:
+        """One or two words for people: 'number', 'text (TF-IDF)'."""
+
+    def transform(self, columns: Columns) -> Floats:
+        """Features (N, width) of any rows."""
+
+    def state(self) -> State: ...
+
+
+class Recipe(Protocol):
+    """Settings; a frozen dataclass, so that its repr names what it does."""
+
+    def fit(self, columns: Columns, rows: Rows) -> Fitted:
+        """Learn from `rows` of all the columns given; other rows are never looked at."""
+
+
+def take(values: Column, rows: Rows) -> Column:
+    """The chosen rows of a column."""
+    return values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows.tolist()]
+
+
+def only(columns: Columns) -> tuple[str, Column]:
+    """The name and values of the one column given."""
+    if len(columns) != 1:
+        raise DataError(f"this kind of features is made of one column; got {', '.join(columns) or 'none'}")
+    return next(iter(columns.items()))
+
+
+def read_field(config: Mapping[str, Any], name: str, kind: type | tuple[type, ...]) -> Any:
+    """A value of a saved description, checked; a wrong one is a BundleError."""
+    value = config.get(name)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise BundleError(f"the saved features' {name} is missing or damaged ({value!r}); train the model again")
+    return value
+
+
+def read_words(config: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """A list of different strings of a saved description."""
+    words = read_field(config, name, list)
+    if not all(isinstance(word, str) for word in words) or len(set(words)) != len(words):
+        raise BundleError(f"the saved features' {name} must be different strings; train the model again")
+    return tuple(words)
+
+
+def read_array(arrays: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int | None, ...]) -> Floats:
+    """A float32 array of a saved state, checked; None in `shape` is any size."""
+    if name not in arrays:
+        raise BundleError(f"the saved features lack the array {name!r}; train the model again")
+    array = np.asarray(arrays[name])
+    fits = array.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, array.shape, strict=True))
+    if not fits or array.dtype != np.float32:
+        wanted = tuple("any" if size is None else size for size in shape)
+        raise BundleError(f"the saved features' {name} must be float32 {wanted}; got {array.dtype} {array.shape}")
+    if not np.isfinite(array).all():
+        raise BundleError(f"the saved features' {name} hold NaN or infinity; train the model again")
+    return array

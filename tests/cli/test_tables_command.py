@@ -1,0 +1,258 @@
+"""From two tables to a model, and from the model to rows that arrived later."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+import torch
+from command_line import Command
+from tables import COLUMNS, KINDS, ROLES, SMALL, edge_rows, node_rows, write_csv
+
+from graphsage.cli.main import main
+from graphsage.datasets.table_spec import TableSpec
+from graphsage.datasets.tables import open_tables
+from graphsage.errors import DataError
+from graphsage.inference.export import graph_for
+from graphsage.inference.model import Model, load
+from graphsage.training.train import train
+
+NEW = 5  # nodes of the full tables that the run never saw
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHSAGE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables: all nodes (`all_*`), all but the last NEW (`*`), and those with their edges (`new_*`)."""
+    folder = tmp_path_factory.mktemp("tables")
+    nodes, edges = node_rows(), edge_rows()
+    new = {row[0] for row in nodes[-NEW:]}
+    write_csv(folder / "all_nodes.csv", COLUMNS, nodes)
+    write_csv(folder / "all_edges.csv", ("source", "target"), edges)
+    write_csv(folder / "nodes.csv", COLUMNS, nodes[:-NEW])
+    write_csv(folder / "edges.csv", ("source", "target"), [e for e in edges if new.isdisjoint(e)])
+    write_csv(folder / "new_nodes.csv", COLUMNS, nodes[-NEW:])
+    write_csv(folder / "new_edges.csv", ("source", "target"), [e for e in edges if not new.isdisjoint(e)])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Path:
+    files = ("--nodes", folder / "nodes.csv", "--edges", folder / "edges.csv")
+    assert main([*map(str, ("train", *files, *ROLES, *SMALL, "--out", folder / "run"))]) == 0
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def model(run: Path) -> Model:
+    return load(run)
+
+
+def frame(path: Path) -> dict[str, list[Any]]:
+    data: dict[str, list[Any]] = pd.read_csv(path, dtype=str, keep_default_na=False).to_dict(orient="list")
+    return data
+
+
+def test_what_was_understood_is_said_before_training(graphsage: Command, folder: Path, tmp_path: Path) -> None:
+    files = ("--nodes", folder / "nodes.csv", "--edges", folder / "edges.csv")
+    said = graphsage("train", *files, *ROLES, *SMALL, "--steps", "1", "--out", tmp_path / "run").err
+    before = said[: said.index("model   ")]
+    for part in ("nodes   85 from", "edges   ", "degree  min ", "column  about: text (TF-IDF, SVD), 6 wide",
+                 "column  size: number (log), 2 wide", "column  color: category, 3 wide", "column  day: date, 4 wide",
+                 "classes 3 in section: games 29, science 28, web 28",
+                 "split   time: train 60, val 15, test 10"):  # fmt: skip
+        assert part in before
+
+
+def test_a_run_on_tables_is_evaluated_on_the_same_tables(graphsage: Command, run: Path, tmp_path: Path) -> None:
+    scored = graphsage("evaluate", run, "--json").json
+    assert (scored["nodes"], scored["split_name"]) == (10, "time")
+    assert scored["micro_f1"] > 0.8
+    assert graphsage("predict", run, "--out", tmp_path / "p.parquet").code == 0
+    assert pq.read_table(tmp_path / "p.parquet").num_rows == 85
+
+
+def test_a_run_is_repeated_from_its_file_and_from_a_table_in_toml(
+    graphsage: Command, run: Path, folder: Path, tmp_path: Path
+) -> None:
+    assert graphsage("train", "--config", run / "run.toml", "--out", tmp_path / "again").code == 0
+    one, two = (load(place).encoder.state_dict() for place in (run, tmp_path / "again"))
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    (tmp_path / "mine.toml").write_text(
+        f'dim = 4\nsteps = 1\n[data]\nnodes = "{folder / "nodes.csv"}"\nedges = "{folder / "edges.csv"}"\n'
+        'label = "section"\nnumeric = ["size"]\nfractions = [0.5, 0.3, 0.2]\n'
+    )
+    said = graphsage("train", "--config", tmp_path / "mine.toml", "--text", "about", "--out", tmp_path / "mine")
+    assert said.code == 0, said.err
+    assert "column  about: text" in said.err
+    assert "column  size: number, 2 wide" in said.err
+    assert "split   random: train 42, val 26, test 17" in said.err
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        ("[data]\nlabels = 'x'", "[data]: there is no setting 'labels'"),
+        ("[data]\nedges = 5", "[data]: edges: input should be a valid string"),
+        ("[data]\nnodes = 'n.csv'", "a graph needs edges"),
+    ],
+)
+def test_a_wrong_table_of_settings_is_named(graphsage: Command, tmp_path: Path, content: str, part: str) -> None:
+    (tmp_path / "s.toml").write_text(content)
+    assert part in graphsage("train", "--config", tmp_path / "s.toml", "--out", tmp_path / "run").error
+
+
+def test_data_and_tables_are_not_given_together(graphsage: Command, folder: Path, tmp_path: Path) -> None:
+    words = ("train", "setmm", "--edges", folder / "edges.csv", "--out", tmp_path / "run")
+    assert "give DATA (setmm) or tables (--edges), not both" in graphsage(*words).error
+
+
+def test_edges_alone_are_enough_without_labels(graphsage: Command, folder: Path, tmp_path: Path) -> None:
+    words = ("--edges", folder / "edges.csv", "--task", "unsupervised", "--steps", "2", "--out", tmp_path / "run")
+    said = graphsage("train", *words, *SMALL[:8])
+    assert said.code == 0, said.err
+    assert "columns none; the node's degree is the feature" in said.err
+    assert graphsage("embed", tmp_path / "run", "--out", tmp_path / "z.csv").code == 0
+
+
+def test_a_class_that_only_test_nodes_have_is_a_warning_and_counts_as_wrong(
+    graphsage: Command, folder: Path, tmp_path: Path
+) -> None:
+    rows = node_rows()
+    for row in rows[-3:]:
+        row[1] = "law"
+    nodes = write_csv(tmp_path / "nodes.csv", COLUMNS, rows)
+    words = ("train", "--nodes", nodes, "--edges", folder / "all_edges.csv", *ROLES, *SMALL, "--out", tmp_path / "run")
+    said = graphsage(*words)
+    assert said.code == 0
+    assert "warning: class 'law' of 3 nodes in test has no training node; it counts as wrong" in said.err
+    scored = graphsage("evaluate", tmp_path / "run", "--json").json
+    assert scored["nodes"] == 15
+    assert scored["micro_f1"] <= 12 / 15
+
+
+def test_a_new_row_gets_the_vector_it_has_as_a_row_of_the_tables(model: Model, folder: Path) -> None:
+    spec = TableSpec.from_dict(model.about["tables"] | {
+        "nodes": str(folder / "all_nodes.csv"), "edges": str(folder / "all_edges.csv")})  # fmt: skip
+    data = open_tables(spec)
+    within = model.embed(graph_for(model, data))[-NEW:]
+    assert [data.graph.id_of(row) for row in range(85, 90)] == frame(folder / "new_nodes.csv")["id"]
+    later = model.embed(new_nodes=folder / "new_nodes.csv", new_edges=folder / "new_edges.csv")
+    assert torch.allclose(later, within, atol=1e-6)
+    lonely = model.embed(new_nodes=folder / "new_nodes.csv")
+    assert not torch.allclose(lonely, within, atol=1e-3)
+
+
+def test_new_rows_come_as_pandas_polars_arrow_or_columns(model: Model, folder: Path) -> None:
+    nodes, edges = frame(folder / "new_nodes.csv"), frame(folder / "new_edges.csv")
+    expected = model.predict_proba(new_nodes=folder / "new_nodes.csv", new_edges=folder / "new_edges.csv")
+    assert expected.shape == (NEW, 3)
+    for make in (dict, pd.DataFrame, pl.DataFrame, lambda columns: pl.DataFrame(columns).to_arrow()):
+        got = model.predict_proba(new_nodes=make(nodes), new_edges=make(edges))
+        assert torch.equal(got, expected)
+    assert model.predict(new_nodes=nodes, new_edges=edges).tolist() == expected.argmax(dim=1).tolist()
+
+
+def test_a_model_trained_in_python_knows_its_tables(folder: Path) -> None:
+    spec = TableSpec(nodes=str(folder / "nodes.csv"), edges=str(folder / "edges.csv"), label="section", text=("about",))
+    model = train(open_tables(spec), dim=8, sample_sizes=(3, 2), steps=1, device="cpu")
+    new = {"id": ["x"], "about": ["play"]}
+    assert model.embed(new_nodes=new, new_edges={"source": ["x"], "target": ["node-1"]}).shape == (1, 8)
+
+
+def test_unseen_categories_words_and_missing_numbers_are_handled(model: Model) -> None:
+    row = {"id": ["x"], "about": ["never seen words"], "size": [None], "color": ["green"], "day": [""]}
+    z = model.embed(new_nodes=row, new_edges={"source": ["x"], "target": ["node-1"]})
+    assert z.shape == (1, 8)
+    assert torch.isfinite(z).all()
+
+
+def test_edges_alone_change_the_vectors_of_old_nodes(model: Model) -> None:
+    before = model.embed(model.own_graph(), [0])
+    after = model.embed(None, [0], new_edges={"source": ["node-0"] * 3, "target": ["node-1", "node-2", "node-4"]})
+    assert after.shape == before.shape
+    assert not torch.allclose(before, after, atol=1e-3)
+
+
+def test_missing_columns_are_an_error_and_unknown_ones_a_warning(model: Model, folder: Path) -> None:
+    nodes = frame(folder / "new_nodes.csv")
+    with pytest.raises(DataError, match="new_nodes lacks the columns 'about', 'day', which the model's features"):
+        model.embed(new_nodes={name: c for name, c in nodes.items() if name not in ("about", "day")})
+    with pytest.warns(UserWarning, match="does not use are ignored: 'shoe'"):
+        model.embed(new_nodes={**nodes, "shoe": ["42"] * NEW})
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "message"),
+    [
+        ({"id": ["node-3"]}, None, "new_nodes column 'id' row 1 is 'node-3', which the graph has already"),
+        (
+            {"id": ["x"]},
+            {"source": ["x"], "target": ["y"]},
+            "1 edge names a node .* such as 'y' .column 'target' row 1",
+        ),
+        ({"id": ["x", "x"]}, None, r"'x' .rows 1, 2."),
+        ({"id": ["x"], "size": ["big"]}, None, "new_nodes column 'size' row 1 is 'big', not a number"),
+        ({"id": []}, None, "new_nodes has no row"),
+    ],
+)
+def test_new_rows_that_do_not_fit_are_named(model: Model, nodes: Any, edges: Any, message: str) -> None:
+    n = len(nodes["id"])
+    rest = {"about": ["a"] * n, "size": ["1"] * n, "color": ["red"] * n, "day": ["2020-01-01"] * n}
+    with pytest.raises(DataError, match=message):
+        model.embed(new_nodes={**rest, **nodes}, new_edges=edges)
+
+
+def test_the_command_writes_only_the_new_rows(graphsage: Command, run: Path, folder: Path, tmp_path: Path) -> None:
+    new = ("--new-nodes", folder / "new_nodes.csv", "--new-edges", folder / "new_edges.csv")
+    said = graphsage("embed", run, *new, "--out", tmp_path / "z.parquet", "--json")
+    assert said.json["nodes"] == NEW
+    table = pq.read_table(tmp_path / "z.parquet")
+    assert table["id"].to_pylist() == frame(folder / "new_nodes.csv")["id"]
+    expected = load(run).embed(new_nodes=folder / "new_nodes.csv", new_edges=folder / "new_edges.csv")
+    assert np.array_equal(np.array(table["embedding"].to_pylist(), np.float32), expected.numpy())
+    assert graphsage("predict", run, *new, "--out", tmp_path / "p.csv").code == 0
+    right = pd.read_csv(tmp_path / "p.csv")["class"] == frame(folder / "new_nodes.csv")["section"]
+    assert right.mean() >= 0.6
+    assert set(pd.read_csv(tmp_path / "p.csv").columns) >= {f"p_{kind}" for kind in KINDS}
+
+
+def test_new_rows_can_be_a_graph_of_their_own(graphsage: Command, run: Path, folder: Path, tmp_path: Path) -> None:
+    new = ("--new-nodes", folder / "all_nodes.csv", "--new-edges", folder / "all_edges.csv", "--alone")
+    assert graphsage("embed", run, *new, "--out", tmp_path / "z.npy").code == 0
+    model = load(run)
+    spec = TableSpec.from_dict(model.about["tables"] | {
+        "nodes": str(folder / "all_nodes.csv"), "edges": str(folder / "all_edges.csv")})  # fmt: skip
+    assert np.allclose(np.load(tmp_path / "z.npy"), model.embed(graph_for(model, open_tables(spec))).numpy(), atol=1e-6)
+
+
+def test_wrong_new_rows_leave_no_file(graphsage: Command, run: Path, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "z.parquet"
+    words = ("embed", run, "--out", out)
+    assert "has no column called id" in graphsage(*words, "--new-nodes", folder / "new_edges.csv").error
+    error = graphsage(*words, "--new-nodes", folder / "nodes.csv").error
+    assert "'node-0', which the graph has already" in error
+    assert "give --new-nodes" in graphsage(*words, "--alone").error
+    assert "give one of them" in graphsage(*words, "--nodes", "x", "--new-nodes", folder / "new_nodes.csv").error
+    assert "mean the same" in graphsage("embed", run, folder, "--graph", folder, "--out", out).error
+    assert not out.exists()
+
+
+def test_tables_that_are_gone_are_named(graphsage: Command, run: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "copy"))
+    config = json.loads((copy / "config.json").read_text())
+    config["about"]["tables"]["nodes"] = str(tmp_path / "gone.csv")
+    (copy / "config.json").write_text(json.dumps(config))
+    assert f"{tmp_path / 'gone.csv'} does not exist" in graphsage("evaluate", copy).error
