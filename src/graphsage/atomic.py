@@ -14,7 +14,7 @@ from graphsage.errors import OutputError
 def atomic_file(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path in the same folder; it replaces `path` when the block ends without an error."""
     path = Path(path)
-    with _explained(path):
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=f".part{path.suffix}", dir=path.parent)
         os.close(handle)
@@ -32,7 +32,7 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
 def atomic_folder(path: str | Path) -> Iterator[Path]:
     """Yield an empty temporary folder; it takes the place of `path` when the block ends without an error."""
     path = Path(path)
-    with _explained(path):
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
         try:
@@ -70,7 +70,8 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Within the block, trouble with the disk is an OutputError that names `path`."""
     try:
         yield
     except OutputError:

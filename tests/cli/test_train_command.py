@@ -142,3 +142,21 @@ def test_the_score_reported_is_that_of_the_weights_kept(
     monkeypatch.setattr(module, "_validator", lambda *_: lambda: next(scores))
     answer = graphsage("train", data, "--out", tmp_path / "run", *SMALL, "--epochs", "3", *words, "--json")
     assert answer.json["val_f1"] == reported
+
+
+def test_a_refused_resume_leaves_the_runs_settings_alone(graphsage: Command, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert graphsage("train", data, "--out", out, *SMALL).code == 0
+    before = (out / "run.toml").read_text()
+    assert "other settings" in graphsage("train", "--out", out, "--resume", "--lr", "0.5").error
+    assert (out / "run.toml").read_text() == before
+    assert graphsage("train", "--out", out, "--resume", "--epochs", "3").code == 0
+
+
+def test_without_out_the_run_has_a_name_of_its_own(
+    graphsage: Command, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert graphsage("train", data, *SMALL, "--aggregator", "gcn").code == 0
+    assert (tmp_path / "runs" / f"{data.name}-gcn-0" / "config.json").exists()
+    assert "--resume needs to know which run" in graphsage("train", "--resume").error

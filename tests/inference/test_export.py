@@ -50,7 +50,7 @@ def test_npy_holds_the_matrix_and_puts_ids_beside_it(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["z.ids.json", "z.npy"]
 
 
-@pytest.mark.parametrize("name", ["t.txt", "t", "t.parquet.gz"])
+@pytest.mark.parametrize("name", ["t.xlsx", "t", "t.parquet.gz"])
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match=r"must end in \.parquet, \.csv, \.npy"):
         write_table(tmp_path / name, {"id": IDS})

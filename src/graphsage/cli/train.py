@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from graphsage.cli.settings import Settings
     from graphsage.datasets.dataset import Dataset
     from graphsage.inference.model import Model
+    from graphsage.training.loop import Event
 
 MODEL, SAMPLING, LEARNING, FEATURES = "Model", "Neighborhoods", "Learning", "Features"
 RUN_FILES = ("config.json", "model.safetensors", "features.json", "features.safetensors", "checkpoint.safetensors",
@@ -26,12 +27,12 @@ def _option(*names: str, help: str, panel: str, default: str | None = None, meta
 
 
 def command(
-    out: Annotated[Path, typer.Option("--out", help="Folder for the run: model, checkpoint, log, settings.",
-                                      metavar="RUN", show_default=False)],
     data: Annotated[str | None, typer.Argument(
         help="A built-in name (setmm), a graph folder, a GraphSAGE release prefix such as data/ppi, or PyG's PPI "
              "folder.",
         metavar="DATA", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the run: model, checkpoint, log, settings.",
+                                             metavar="RUN", show_default="runs/DATA-AGGREGATOR-SEED")] = None,
     split: Annotated[str | None, typer.Option(
         "--split", help="Which of the data's splits; random and time work for most data.", metavar="NAME",
         show_default="the data's own")] = None,
@@ -136,13 +137,22 @@ def command(
         negatives_per_pair=negatives_per_pair, supervised_weight=supervised_weight, seed=seed,
     )  # fmt: skip
     chosen = reading.Settings({})
-    if resume and (out / reading.RUN_FILE).exists():
+    if resume and out is None:
+        raise ConfigError("--resume needs to know which run: give its folder with --out RUN")
+    if resume and out is not None and (out / reading.RUN_FILE).exists():
         chosen = reading.from_file(out / reading.RUN_FILE)
     if config is not None:
         chosen = chosen.followed_by(reading.from_file(config))
     chosen = chosen.followed_by(reading.from_pairs(settings or [])).followed_by(flags).followed_by(given)
+    out = out or _default_place(chosen)
     _make_room(out, resume, overwrite)
     _run(out, chosen, resume, device, json)
+
+
+def _default_place(chosen: "Settings") -> Path:
+    config = chosen.config()
+    data = chosen.data or str(chosen.tables.get("nodes") or chosen.tables.get("edges") or "run")
+    return Path("runs") / f"{Path(data).name.split('.')[0]}-{config.aggregator}-{config.seed}"
 
 
 def _make_room(out: Path, resume: bool, overwrite: bool) -> None:
@@ -156,8 +166,13 @@ def _make_room(out: Path, resume: bool, overwrite: bool) -> None:
                               "or choose another --out")  # fmt: skip
         for name in RUN_FILES:
             (out / name).unlink(missing_ok=True)
-    elif others := sorted(path.name for path in out.iterdir() if path.name not in RUN_FILES):
+    elif others := sorted(path.name for path in out.iterdir() if not _ours(path.name)):
         raise OutputError(f"{out} is not empty (it holds {others[0]}) and is not a run; choose another --out")
+
+
+def _ours(name: str) -> bool:
+    """A run's file, or what a killed process left of one."""
+    return name in RUN_FILES or (name.startswith(".") and ".part" in name)
 
 
 def _run(out: Path, chosen: "Settings", resume: bool, device: str, json: bool) -> None:
@@ -177,10 +192,18 @@ def _run(out: Path, chosen: "Settings", resume: bool, device: str, json: bool) -
     data, split_name, place, about = _open(chosen, config.task)
     say(f"model   {config.task}, {config.aggregator}, {config.form} form, {config.dim} wide, "
         f"sample sizes {', '.join(map(str, config.sample_sizes))}, seed {config.seed}")  # fmt: skip
-    write_run_file(out / RUN_FILE, config, place, split_name)
+    remembered = False
+
+    def on_event(event: "Event") -> None:
+        nonlocal remembered
+        if not remembered:  # not before the first step: a resume that is refused must leave the run's settings alone
+            write_run_file(out / RUN_FILE, config, place, split_name)
+            remembered = True
+        display(event)
+
     try:
         with TrainingDisplay() as display:
-            model = train(data, split_name, config, out=out, resume=resume, device=device, on_event=display,
+            model = train(data, split_name, config, out=out, resume=resume, device=device, on_event=on_event,
                           about=about | {"split": split_name})  # fmt: skip
     except Interrupted:
         say(f"interrupted; continue with --resume (graphsage train --out {out} --resume)")

@@ -70,7 +70,7 @@ def _version(package: str) -> str:
 
 def _write(path: Path, fitted: Fitted, features: Floats) -> None:
     """Best effort: a full disk or a read-only home must not stop the work."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     config, arrays = fitted.state()
     described = json.dumps(config)
@@ -78,7 +78,7 @@ def _write(path: Path, fitted: Fitted, features: Floats) -> None:
     checksum = _checksum(described, arrays.items())
     try:
         with atomic_file(path) as temporary:
-            save_file(arrays, temporary, metadata={"config": described, "sha256": checksum})
+            temporary.write_bytes(save(arrays, metadata={"config": described, "sha256": checksum}))
     except OutputError:
         pass
 

@@ -11,6 +11,7 @@ from graphsage.errors import GraphError
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import NodeIds
 
+_MAX_CLASSES = 1_000_000  # a larger number is an id, and would ask for a matrix of that height
 _CHECK_ROWS = 1 << 16  # rows of features checked at once: bounds memory on mapped tables
 _MAX_NODES = 3_000_000_000  # so that row * n + column fits in 63 bits
 
@@ -43,16 +44,17 @@ def from_edges(
         raise GraphError(f"a graph needs at least one node; got {n}; pass num_nodes for a graph without edges")
     if n > _MAX_NODES:
         raise GraphError(f"a graph has at most {_MAX_NODES} nodes; got {n}")
-    _check_edges(pairs, n)
     if ids is not None and len(ids) != n:
         raise GraphError(f"ids must hold one id for each of the {n} nodes; got {len(ids)}")
+    table = None if features is None else _features(features, n)
+    label_tensor = None if labels is None else _labels(labels, n)
+    _check_edges(pairs, n)  # after the rows: too few of them would make good edges look bad
     when = None if edge_time is None else _vector(edge_time, len(pairs), "edge_time", "edges")
     indptr, indices, when = _csr(pairs, n, when, directed, self_loops)
-    label_tensor = None if labels is None else _labels(labels, n)
     graph = Graph(
         indptr,
         indices,
-        features=None if features is None else _features(features, n),
+        features=table,
         labels=label_tensor,
         class_names=None if class_names is None else tuple(str(c) for c in class_names),
         ids=ids,
@@ -244,6 +246,12 @@ def _labels(values: Any, n: int) -> Tensor:
     if tensor.dim() == 1:
         if tensor.is_floating_point():
             raise GraphError(f"classes must be integers, -1 for unknown; got {tensor.dtype}")
+        high = torch.nonzero(tensor >= _MAX_CLASSES)
+        if len(high):
+            row = int(high[0, 0])
+            raise GraphError(
+                f"class numbers must be below {_MAX_CLASSES:,}; node {row} has {int(tensor[row])}; renumber them"
+            )
         low = torch.nonzero(tensor < -1)
         if len(low):
             row = int(low[0, 0])
@@ -257,6 +265,10 @@ def _labels(values: Any, n: int) -> Tensor:
 
 
 def _check_class_names(graph: Graph) -> None:
+    names = graph.class_names or ()
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise GraphError(f"class names must differ; {twice!r} stands there twice")
     if graph.class_names is None or graph.labels is None:
         return
     used = graph.labels.shape[1] if graph.multilabel else int(graph.labels.max()) + 1

@@ -29,7 +29,7 @@ class Split:
     @classmethod
     def masks(cls, train: Any, val: Any = None, test: Any = None) -> "Split":
         """From boolean masks (N,); a node may be in one of them at most."""
-        given = [None if m is None else torch.as_tensor(np.asarray(m)).bool() for m in (train, val, test)]
+        given = [None if m is None else _mask(m) for m in (train, val, test)]
         assert given[0] is not None
         codes = torch.full((len(given[0]),), NONE, dtype=torch.uint8)
         for code, mask in enumerate(given):
@@ -53,6 +53,7 @@ class Split:
     @classmethod
     def by_time(cls, time: Tensor, fractions: Sequence[float] = (0.7, 0.1, 0.2)) -> "Split":
         """The oldest nodes train, the next validate, the newest test; nodes of one moment stay together."""
+        time = torch.as_tensor(time)
         n = len(time)
         first, second, _ = _sizes(n, fractions)
         ordered = torch.sort(time).values
@@ -63,6 +64,7 @@ class Split:
     @classmethod
     def at_times(cls, time: Tensor, train_end: int, val_end: int) -> "Split":
         """Nodes up to `train_end` train, up to `val_end` validate, later ones test; both ends are included."""
+        time = torch.as_tensor(time)
         codes = torch.full((len(time),), TEST, dtype=torch.uint8)
         codes[time <= val_end] = VAL
         codes[time <= train_end] = TRAIN
@@ -71,6 +73,7 @@ class Split:
     @classmethod
     def by_graph(cls, graph_number: Tensor, val: Sequence[int], test: Sequence[int]) -> "Split":
         """Whole graphs validate and test; all others train."""
+        graph_number = torch.as_tensor(graph_number)
         codes = torch.full((len(graph_number),), TRAIN, dtype=torch.uint8)
         for code, numbers in ((VAL, val), (TEST, test)):
             for number in numbers:
@@ -123,6 +126,15 @@ def keep_edges(graph: Graph, rows: Tensor, keep: Tensor) -> Graph:
     indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     edge_time = None if graph.edge_time is None else graph.edge_time[keep]
     return graph.replace(indptr=indptr, indices=graph.indices[keep], edge_time=edge_time)
+
+
+def _mask(values: Any) -> Tensor:
+    tensor = torch.as_tensor(np.asarray(values))
+    if tensor.dtype != torch.bool and not bool(((tensor == 0) | (tensor == 1)).all()):
+        raise DataError(
+            "split masks must be boolean, one entry for each node; got other numbers: are they row numbers?"
+        )
+    return tensor.bool()
 
 
 def _sizes(n: int, fractions: Sequence[float]) -> tuple[int, int, int]:

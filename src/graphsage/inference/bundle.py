@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 from safetensors.numpy import load_file as load_arrays
-from safetensors.numpy import save_file as save_arrays
-from safetensors.torch import load_file, save_file
+from safetensors.numpy import save as arrays_as_bytes
+from safetensors.torch import load_file
+from safetensors.torch import save as tensors_as_bytes
 from torch import Tensor, nn
 
 from graphsage.atomic import atomic_file
@@ -35,14 +36,15 @@ def save_bundle(model: "Model", folder: Path) -> None:
     if head is not None:
         tensors |= {f"head.{name}": value for name, value in head.state_dict().items()}
     with atomic_file(folder / "model.safetensors") as temporary:
-        save_file({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, temporary)
+        plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        temporary.write_bytes(tensors_as_bytes(plain))
     files = ["model.safetensors"]
     if model.features is not None:
         settings, arrays = model.features.state()
         with atomic_file(folder / "features.json") as temporary:
             temporary.write_text(json.dumps(settings, ensure_ascii=False), encoding="utf-8")
         with atomic_file(folder / "features.safetensors") as temporary:
-            save_arrays(arrays, temporary)
+            temporary.write_bytes(arrays_as_bytes(arrays))
         files += ["features.json", "features.safetensors"]
     config = {
         "format": FORMAT,
@@ -83,7 +85,9 @@ def load_bundle(folder: Path) -> "Model":
             head = ClassHead(encoder_config.dim, config["head"]["num_classes"], scale=config["head"]["scale"])
         names = config["class_names"]
         rest = {name: config[name] for name in ("inference", "degree_features", "multilabel", "seed", "about")}
-    except (KeyError, TypeError, ValueError) as error:
+        if not (isinstance(rest["about"], dict) and isinstance(rest["seed"], int)):
+            raise TypeError("about must be a table and seed a number")
+    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError, MemoryError) as error:
         if isinstance(error, ConfigError):
             raise BundleError(f"{folder / 'config.json'}: {error} (register your own aggregators first)") from error
         raise BundleError(f"{folder / 'config.json'} is damaged ({error!r}); train the model again") from error

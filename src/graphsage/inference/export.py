@@ -132,6 +132,8 @@ def _write_npy(path: Path, columns: Mapping[str, Column]) -> list[Path]:
     matrices = [values for values in columns.values() if isinstance(values, np.ndarray) and values.ndim == 2]
     if len(matrices) != 1 or set(columns) - {"id"} != {n for n, v in columns.items() if v is matrices[0]}:
         raise ConfigError(f"{path}: .npy holds one array and nothing else; write .parquet or .csv")
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        np.save(file, matrices[0])
     made = []
     if "id" in columns:
         beside = path.with_suffix(".ids.json")
@@ -140,8 +142,6 @@ def _write_npy(path: Path, columns: Mapping[str, Column]) -> list[Path]:
             listed = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
             temporary.write_text(json.dumps(listed, ensure_ascii=False) + "\n", encoding="utf-8")
         made.append(beside)
-    with atomic_file(path) as temporary, temporary.open("wb") as file:
-        np.save(file, matrices[0])
     return made
 
 

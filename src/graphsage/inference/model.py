@@ -15,6 +15,7 @@ from graphsage.evaluation.probe import Probe
 from graphsage.features.degree import degree_features
 from graphsage.features.pipeline import FittedFeatures
 from graphsage.graph.cap import cap_degrees
+from graphsage.graph.check import check_graph
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
 from graphsage.inference.exact import embed_exact
@@ -173,6 +174,7 @@ class Model:
 
     def _prepared(self, graph: Graph) -> tuple[Graph, Graph]:
         if self._last is None or self._last[0] is not graph or self._last[1].indptr.device != self.device:
+            check_graph(graph)
             here = graph.to(self.device)
             capped = cap_degrees(here, self.sampling.max_degree, seed=self.seed, cap=self.sampling.cap)
             self._last = (graph, here, capped)

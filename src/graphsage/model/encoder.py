@@ -111,7 +111,8 @@ class Encoder(nn.Module):
         """Iteration k = 1, over the input tables: h^1 of `rows`, whose neighborhoods hold node numbers."""
         layer = self.layers[0]
         assert isinstance(layer, SageLayer)
-        if not layer.aggregator.linear:
+        half = any(table.element_size() < 4 for table in tables)  # a sum of halves overflows and loses digits
+        if half or not layer.aggregator.linear:
             nodes, where = torch.unique(torch.cat([rows, neighborhood.index.flatten()]), return_inverse=True)
             compact = neighborhood.with_index(where[len(rows) :].view(neighborhood.index.shape))
             result: Tensor = layer(self.inputs(tables, nodes), where[: len(rows)], compact)

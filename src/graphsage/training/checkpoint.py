@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from graphsage.atomic import atomic_file
@@ -48,7 +48,10 @@ def save_checkpoint(folder: Path, module: nn.Module, optimizer: torch.optim.Adam
     counters = {name: value for name, value in asdict(progress).items() if name != "best"}
     metadata = {"progress": json.dumps(counters), "identity": identity}
     with atomic_file(folder / FILE) as temporary:
-        save_file({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, temporary, metadata)
+        # `save_file` would hide a full disk in an error of its own; bytes written by us raise OSError.
+        temporary.write_bytes(
+            save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, metadata)
+        )
 
 
 def load_checkpoint(folder: Path, module: nn.Module, optimizer: torch.optim.Adam, identity: str) -> Progress:

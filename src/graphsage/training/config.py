@@ -1,6 +1,7 @@
 """Every setting of a training run, with the paper's values as defaults, and the two forms of the model."""
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +79,11 @@ class Config:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sample_sizes", tuple(self.sample_sizes))
+        for size in self.sample_sizes:
+            _whole("sample_sizes", size)
+        for name in ("num_layers", "dim", "hidden_dim", "depth", "identity_dim", "max_degree", "epochs", "steps",
+                     "batch_size", "patience", "num_walks", "walk_length", "num_negatives", "seed"):  # fmt: skip
+            _whole(name, getattr(self, name))
         _one_of("task", self.task, TASKS)
         _one_of("form", self.form, tuple(FORMS))
         _one_of("inference", self.inference, INFERENCES)
@@ -90,8 +96,10 @@ class Config:
         _at_least("walk_length", self.walk_length, 2)
         for name in ("weight_decay", "clip", "supervised_weight", "seed"):
             _at_least(name, getattr(self, name), 0)
-        if self.lr is not None and not self.lr > 0:
-            raise ConfigError(f"lr must be above 0; got {self.lr}")
+        if self.lr is not None and not 0 < self.lr < math.inf:
+            raise ConfigError(f"lr must be above 0 and finite; got {self.lr}")
+        if self.seed >= 2**63:
+            raise ConfigError(f"seed must be below 2^63; got {self.seed}")
         if self.task == "unsupervised" and self.patience is not None:
             raise ConfigError("patience watches validation F1, which unsupervised training does not have; leave it out")
         if self.resolved() is self:
@@ -150,5 +158,10 @@ def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def _at_least(name: str, value: float | None, minimum: int) -> None:
-    if value is not None and value < minimum:
-        raise ConfigError(f"{name} must be at least {minimum}; got {value}")
+    if value is not None and not minimum <= value < math.inf:
+        raise ConfigError(f"{name} must be at least {minimum} and finite; got {value}")
+
+
+def _whole(name: str, value: object) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise ConfigError(f"{name} must be a whole number; got {value!r}")

@@ -1,6 +1,7 @@
 """The loop: Adam over an objective, epoch after epoch, with validation, early stopping, checkpoints and a log."""
 
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from graphsage.atomic import writing
+from graphsage.errors import DataError
 from graphsage.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from graphsage.training.config import Config
 from graphsage.training.interrupt import postponed
@@ -105,6 +108,8 @@ class _Loop:
             nn.utils.clip_grad_value_(self.module.parameters(), self.config.clip)
         self.optimizer.step()
         value = float(loss.detach())
+        if not math.isfinite(value):
+            raise DataError(f"the loss of step {self.progress.step + 1} is {value}; look for huge features or lower lr")
         self.progress.loss_sum += value
         self.progress.loss_steps += 1
         self.progress.step += 1
@@ -154,17 +159,26 @@ class _Loop:
 
     def _log(self, record: dict[str, Any]) -> None:
         if self.folder is not None:
-            with (self.folder / LOG).open("a", encoding="utf-8") as file:
+            with writing(self.folder / LOG), (self.folder / LOG).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record) + "\n")
 
     def _trim_log(self) -> None:
         """Forget epochs after the checkpoint that this sitting starts from: they will be logged again."""
         assert self.folder is not None
-        self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / LOG
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() and self.progress.step else []
-        kept = [line for line in lines if json.loads(line)["step"] <= self.progress.step]
-        path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+        with writing(path):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() and self.progress.step else []
+            kept = [line for line in lines if _step_of(line) <= self.progress.step]
+            path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+
+
+def _step_of(line: str) -> float:
+    """The step a log line tells of; infinity for one that a killed process left half written."""
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return math.inf
 
 
 def _copy(value: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from graphsage.errors import ConfigError, DataError
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.features.scaler import fit_scaler
 from graphsage.graph.cap import cap_degrees
+from graphsage.graph.check import check_graph
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, training_graph
 from graphsage.inference.model import Model, input_tables, labeled
@@ -46,6 +47,7 @@ def train(
         raise ConfigError(f"give settings in config or one by one, not both; got config and {', '.join(settings)}")
     config = (config or Config.from_dict(settings)).resolved()
     graph, chosen, fitted = _prepare(data, split)
+    check_graph(graph)
     place = choose_device(device)
     seen = training_graph(graph, chosen)
     use_degrees = config.degree_features or (graph.features is None and not config.identity_dim)
@@ -82,6 +84,8 @@ def choose_device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError:
         raise ConfigError(f"device must be auto, cpu or cuda; got {name!r}") from None
+    if device.type not in ("cpu", "cuda"):
+        raise ConfigError(f"device must be auto, cpu or cuda; got {name!r}")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ConfigError("device cuda was asked for, but torch finds no GPU; use --device cpu")
     return device
@@ -109,6 +113,11 @@ def _new_model(config: Config, seen: Graph, tables: list[Tensor], nodes: Tensor,
             head = ClassHead(config.dim, _num_classes(seen, nodes), scale=config.head_scale, dropout=config.dropout)
     if config.standardize and tables:
         scaler = fit_scaler(tables, nodes)
+        odd = torch.nonzero(~(torch.isfinite(scaler.mean) & torch.isfinite(scaler.scale)))
+        if len(odd):
+            raise DataError(
+                f"feature column {int(odd[0, 0])} holds NaN or infinity among training nodes; fill it first"
+            )
         encoder.shift.copy_(torch.as_tensor(scaler.mean))
         encoder.scale.copy_(1.0 / torch.as_tensor(scaler.scale))
     return Model(
@@ -127,21 +136,24 @@ def _num_classes(graph: Graph, nodes: Tensor) -> int:
 
 
 def _validator(model: Model, graph: Graph, split: Split) -> Callable[[], float] | None:
-    """Micro F1 on the validation nodes, attached to the full graph, by sampled inference (cheap enough each epoch)."""
+    """Micro F1 on the validation nodes, attached to the full graph, by the model's own way of inference."""
     if model.head is None or graph.labels is None:
         return None
     nodes = labeled(graph, split.nodes("val").to(graph.labels.device))
     if not len(nodes):
         return None
     truth = graph.labels[nodes].cpu().numpy()
-    return lambda: f1_scores(truth, model.predict(graph, nodes, inference="sampled").numpy()).micro
+    return lambda: f1_scores(truth, model.predict(graph, nodes).numpy()).micro
 
 
 def _identity(config: Config, model: Model, world: World) -> str:
-    """Names the run: its settings (but not how long it lasts) and a digest of its training graph and scaler."""
+    """Names the run: its settings (but not how long it lasts) and a digest of what it learns from."""
     settings = {**dataclasses.asdict(config), "epochs": None, "steps": None}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     scaler = (model.encoder.shift, model.encoder.scale)
-    for tensor in (world.capped.indptr, world.capped.indices, world.nodes, *scaler):
+    some = world.nodes[:: max(1, len(world.nodes) // 1024)]  # features may be larger than memory: a sample must do
+    rows = [table[some].float() for table in world.tables]
+    labels = [] if world.graph.labels is None else [world.graph.labels[world.nodes]]
+    for tensor in (world.capped.indptr, world.capped.indices, world.nodes, *scaler, *rows, *labels):
         digest.update(tensor.cpu().numpy().tobytes())
     return digest.hexdigest()

@@ -1,0 +1,129 @@
+"""Data that looks right and is not, and disks that fill up: an error, never a silent model."""
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import graphsage as gs
+from graphsage.errors import BundleError, ConfigError, DataError, GraphError
+from graphsage.graph.storage import save_graph
+from planted import SMALL, planted_graph, planted_split
+
+
+@pytest.mark.parametrize("aggregator", ["mean", "gcn", "pool"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_features_are_summed_in_full_precision(aggregator: str, dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    edges = torch.randint(200, (8000, 2), generator=generator)
+    features = (900 + 50 * torch.randn(200, 4, generator=generator)).to(dtype)
+    graphs = [
+        gs.Graph.from_edges(edges, 200, features=x, labels=torch.arange(200) % 2) for x in (features, features.float())
+    ]
+    half, full = (gs.train(g, aggregator=aggregator, **{**SMALL, "epochs": 1}).embed(g) for g in graphs)
+    assert torch.isfinite(half).all()
+    torch.testing.assert_close(half, full, atol=1e-3, rtol=1e-2)
+
+
+def damage(folder: Path, name: str, change) -> None:
+    array = np.load(folder / f"{name}.npy").copy()
+    change(array)
+    np.save(folder / f"{name}.npy", array)
+
+
+@pytest.mark.parametrize(("name", "change", "message"), [
+    ("indices", lambda a: a.__setitem__(3, 10_000), "stored edge 3 points at node 10000"),
+    ("indices", lambda a: a.__setitem__(0, -1), "stored edge 0 points at node -1"),
+    ("indptr", lambda a: a.__setitem__(5, 0), "indptr goes backwards at node 4"),
+    ("labels", lambda a: a.__setitem__(7, -7), "node 7 has -7"),
+    ("features", lambda a: a.__setitem__((slice(None), 2), np.nan), "feature column 2 holds NaN"),
+])  # fmt: skip
+def test_a_damaged_graph_folder_is_refused_before_training(tmp_path: Path, name: str, change, message: str) -> None:
+    graph = planted_graph()
+    save_graph(graph, tmp_path / "graph")
+    damage(tmp_path / "graph", name, change)
+    with pytest.raises(DataError, match=message):
+        gs.train(gs.Graph.open(tmp_path / "graph"), planted_split(graph), **SMALL)
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run() -> None:
+    graph = planted_graph()
+    broken = graph.replace(features=torch.full_like(graph.features, torch.nan))
+    with pytest.raises(DataError, match="the loss of step 1 is nan"):
+        gs.train(broken, planted_split(graph), standardize=False, **SMALL)
+
+
+def test_a_run_is_not_resumed_on_other_labels_or_features(tmp_path: Path) -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    options = {**SMALL, "standardize": False}
+    gs.train(graph, split, out=tmp_path, **options)
+    for other in (graph.replace(labels=1 - graph.labels), graph.replace(features=graph.features * 2)):
+        with pytest.raises(BundleError, match="other settings or data"):
+            gs.train(other, split, out=tmp_path, resume=True, **options)
+
+
+def test_a_half_written_log_line_does_not_stop_a_resume(tmp_path: Path) -> None:
+    graph = planted_graph()
+    gs.train(graph, planted_split(graph), out=tmp_path, **SMALL)
+    with (tmp_path / "log.jsonl").open("a") as file:
+        file.write('{"epoch": 4, "st')
+    gs.train(graph, planted_split(graph), out=tmp_path, resume=True, **{**SMALL, "epochs": 4})
+    records = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [record["epoch"] for record in records] == [1, 2, 3, 4]
+
+
+def test_a_full_disk_ends_training_with_one_sentence(tmp_path: Path) -> None:
+    """A limit on file size stands in for the disk: both make a write fail halfway."""
+    graph = planted_graph()
+    save_graph(graph, tmp_path / "graph", {"given": planted_split(graph)})
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    words = ["train", str(tmp_path / "graph"), "--out", str(tmp_path / "run"), "--epochs", "1", "--dim", "8"]
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "graphsage", *words], capture_output=True, text=True, preexec_fn=little_room
+    )
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "error: cannot write" in done.stderr
+    assert not list((tmp_path / "run").glob(".*part*"))
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"dim": 8.5}, "dim must be a whole number"),
+    ({"sample_sizes": (2.0, 3)}, "sample_sizes must be a whole number"),
+    ({"lr": float("inf")}, "lr must be above 0 and finite"),
+    ({"weight_decay": float("nan")}, "weight_decay must be at least 0 and finite"),
+    ({"seed": 2**70}, "seed must be below"),
+])  # fmt: skip
+def test_settings_must_be_whole_and_finite(settings: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        gs.Config.from_dict(settings)
+
+
+def test_devices_without_our_kernels_are_refused() -> None:
+    with pytest.raises(ConfigError, match="auto, cpu or cuda"):
+        gs.train(planted_graph(), device="meta", **SMALL)
+
+
+def test_class_numbers_names_and_row_counts_are_checked() -> None:
+    with pytest.raises(GraphError, match="class numbers must be below"):
+        gs.Graph.from_edges([[0, 1]], labels=[0, 2**30])
+    with pytest.raises(GraphError, match="'a' stands there twice"):
+        gs.Graph.from_edges([[0, 1]], labels=[0, 1], class_names=["a", "a"])
+    with pytest.raises(GraphError, match="labels must have one row for each of the 2 nodes"):
+        gs.Graph.from_edges([[0, 2]], features=torch.zeros(2, 1), labels=[0, 1, 0])
+
+
+def test_splits_take_arrays_and_lists_and_refuse_row_numbers_as_masks() -> None:
+    assert gs.Split.by_time(np.array([3, 1, 2])).sizes()["train"] == 2
+    assert gs.Split.by_graph([0, 1, 2], val=[1], test=[2]).sizes() == {"train": 1, "val": 1, "test": 1}
+    with pytest.raises(DataError, match="are they row numbers"):
+        gs.Split.masks([0, 3, 7, 9])
