@@ -61,11 +61,14 @@ def ppi() -> str:
             cells = [value(rows[f"supervised {form} {a}"][cell]) for a in ("gcn", "mean", "lstm", "pool")]
             lines.append(f"| ours, `--form {form}`, {kind} inference | {' | '.join(cells)} |")
     alone = rows["unsupervised reference gcn"]
+    cpu = next(row for row in result("ppi-cpu")["rows"] if row["label"] == "supervised reference mean")
     seeds = len(record["rows"][0]["seeds"])
     note = (f"Labels: {record['labels']} from public annotations by the paper's recipe, close to but not the same as "
             f"the released ones. 10 epochs, lr 0.01, {seeds} seed{'s' if seeds > 1 else ''}. Unsupervised (4,000 "
             f"steps, lr 0.0001, the paper's logistic probe) gcn reaches {value(alone['test_micro_f1'])}; the paper has "
-            f"{alone['paper']:.3f}. [results/ppi.json](results/ppi.json), "
+            f"{alone['paper']:.3f}. GraphSAGE-mean in the reference form trains in "
+            f"{cpu['train_seconds']['mean']:.0f} s on {result('ppi-cpu')['hardware']['cores']} shared CPU cores "
+            "([results/ppi-cpu.json](results/ppi-cpu.json)). [results/ppi.json](results/ppi.json), "
             "`make results-ppi PPI=path/to/ppi`.")  # fmt: skip
     return "\n".join([*lines, "", note])
 

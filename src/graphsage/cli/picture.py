@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.atomic import atomic_file
+from graphsage.cli.output import shortened
 
 COLORS = ("#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2", "#6cc5b0", "#9c6b4e", "#ff8ab7", "#1d3557", "#97bbf5")
 REST, INK, FAINT = "#c9ccd1", "#22252a", "#6b7078"
 DIRECT = 8  # classes that are also named in the picture; the legend names all that have a color
+WORDS = 28  # letters of a class name that fit the legend
 LEADER_POINTS = 22  # a label further from its class than this is joined to it by a line
 
 
@@ -45,9 +47,9 @@ def draw_map(path: Path, places: npt.NDArray[Any], classes: Sequence[str], *, ti
     axes.margins(0.04)
     taken: list[Any] = []
     for i, (name, count) in enumerate(largest):
-        axes.scatter([], [], s=38, c=colors[name], linewidths=0, label=f"{name} ({count:,})")
+        axes.scatter([], [], s=38, c=colors[name], linewidths=0, label=f"{shortened(name, WORDS)} ({count:,})")
         if i < DIRECT:
-            taken.append(_label(axes, places[named == name], name, colors[name], taken))
+            taken.append(_label(axes, places[named == name], shortened(name, WORDS), colors[name], taken))
     if others.any():
         rest = f"{len(set(named[others]))} smaller classes ({others.sum():,})"
         axes.scatter([], [], s=38, c=REST, linewidths=0, label=rest)
