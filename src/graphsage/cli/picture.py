@@ -14,7 +14,7 @@ from graphsage.cli.output import shortened
 COLORS = ("#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2", "#6cc5b0", "#9c6b4e", "#ff8ab7", "#1d3557", "#97bbf5")
 REST, INK, FAINT = "#c9ccd1", "#22252a", "#6b7078"
 DIRECT = 8  # classes that are also named in the picture; the legend names all that have a color
-WORDS = 28  # letters of a class name that fit the legend
+WORDS = 24  # letters of a class name that fit the legend
 LEADER_POINTS = 22  # a label further from its class than this is joined to it by a line
 
 
@@ -53,7 +53,7 @@ def draw_map(path: Path, places: npt.NDArray[Any], classes: Sequence[str], *, ti
     if others.any():
         rest = f"{len(set(named[others]))} smaller classes ({others.sum():,})"
         axes.scatter([], [], s=38, c=REST, linewidths=0, label=rest)
-    figure.legend(loc="center left", bbox_to_anchor=(0.725, 0.455), frameon=False, fontsize=10, labelcolor=INK,
+    figure.legend(loc="center left", bbox_to_anchor=(0.725, 0.455), frameon=False, fontsize=9.5, labelcolor=INK,
                   handletextpad=0.3, labelspacing=0.8)  # fmt: skip
     figure.text(0.035, 0.945, title, fontsize=17, fontweight="bold", color=INK)
     figure.text(0.035, 0.906, subtitle, fontsize=10.5, color=FAINT)
