@@ -64,7 +64,7 @@ app.add_typer(data.app, name="data", rich_help_panel=LOOK)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line (that of the process by default) and return its exit code."""
     # Read when torch is loaded: threads that wait then sleep instead of spinning. With other work on the same two
-    # cores, training is 3 to 10 times faster (38 steps on setmm: 5-8 s instead of 29-54 s).
+    # cores, training is several times faster (docs/log.md has the numbers).
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         code = app(args=None if arguments is None else list(arguments), prog_name="graphsage", standalone_mode=False)

@@ -28,8 +28,8 @@ def _option(*names: str, help: str, panel: str, default: str | None = None, meta
 
 def command(
     data: Annotated[str | None, typer.Argument(
-        help="A built-in name (setmm), a graph folder, a GraphSAGE release prefix such as data/ppi, or PyG's PPI "
-             "folder.",
+        help="A built-in name (setmm), or a path in any format that `graphsage data list` names: a graph folder, a "
+             "GraphSAGE release prefix such as data/ppi, PyG's PPI folder and more.",
         metavar="DATA", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for the run: model, checkpoint, log, settings.",
                                              metavar="RUN", show_default="runs/DATA-AGGREGATOR-SEED")] = None,

@@ -51,7 +51,10 @@ def main() -> None:
         for seed in range(options.seeds):
             threads = 1 if options.jobs > 1 else None
             runs.append(Run(label, options.data, "given", {**settings, "seed": seed}, options.device, threads))
-    command = f"python -m graphsage.experiments.ppi PATH/ppi --seeds {options.seeds}"
+    command = (
+        f"python -m graphsage.experiments.ppi PATH/ppi --tasks {options.tasks} --aggregators {options.aggregators} "
+        f"--seeds {options.seeds}"
+    )
     about = f"PPI test micro-F1, {options.labels} labels; the paper's column is on the released labels"
 
     before = earlier_rows(options.out)

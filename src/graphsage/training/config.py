@@ -112,7 +112,7 @@ class Config:
         if self.task == "unsupervised":
             choices["last_activation"] = False  # docs/design/0003: with ReLU the embeddings collapse under Equation 1
         filled = {name: value for name, value in choices.items() if getattr(self, name) is None}
-        return dataclasses.replace(self, num_layers=len(self.sample_sizes), **filled) if filled else self
+        return dataclasses.replace(self, **filled) if filled else self
 
     def encoder(self) -> EncoderConfig:
         """The part of the settings that shapes the model."""
