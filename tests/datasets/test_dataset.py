@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from graphsage.datasets import cache
-from graphsage.datasets.dataset import SETTINGS, Dataset, text_plan
+from graphsage.datasets.dataset import Dataset, text_plan
 from graphsage.errors import DataError
 from graphsage.features.text import TfidfSvd
 from graphsage.graph.build import from_edges
@@ -70,9 +70,7 @@ def test_an_unknown_split_is_an_error_that_lists_what_there_is() -> None:
         dataset(splits={"given": Split.masks(np.ones(10, bool))}).split("time")
 
 
-@pytest.mark.parametrize(
-    "column", [{"columns": {"text": ["a"]}}, {"titles": ["a"]}, {"splits": {"a": Split.random(3)}}]
-)
+@pytest.mark.parametrize("column", [{"columns": {"text": ["a"]}}, {"splits": {"a": Split.random(3)}}])
 def test_columns_and_splits_must_have_a_row_for_each_node(column: dict[str, Any]) -> None:
     with pytest.raises(DataError, match=r"rows, but the graph has 10 nodes"):
         dataset(**column)
@@ -92,7 +90,7 @@ def test_a_graph_without_a_plan_is_left_alone() -> None:
 def test_text_features_come_from_the_training_nodes_of_the_split(folder: Path) -> None:
     data, split = dataset(), Split.random(10)
     graph, fitted = data.with_features(split)
-    expected = SETTINGS.fit(TEXTS, split.nodes("train").numpy())
+    expected = TfidfSvd().fit(TEXTS, split.nodes("train").numpy())
     assert fitted is not None
     assert [step.columns for step in fitted.steps] == [("text",)]
     assert fitted.state()[0]["steps"] == [expected.state()[0]]
@@ -152,7 +150,7 @@ def test_a_cache_that_cannot_be_written_stops_nothing(tmp_path: Path, monkeypatc
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("GRAPHSAGE_CACHE", str(tmp_path / "file"))
     graph, _ = dataset().with_features(Split.random(10))
-    assert graph.num_features == SETTINGS.dim
+    assert graph.num_features == TfidfSvd().dim
 
 
 def test_the_cache_is_in_the_users_folder_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,9 +82,7 @@ def test_a_known_theorem_is_as_in_the_book(data: Dataset) -> None:
     assert graph.class_names is not None
     assert graph.labels is not None
     assert graph.time is not None
-    assert data.titles is not None
     row = int(graph.rows_of(["pm2.43"])[0])
-    assert data.titles[row] == "pm2.43"
     assert data.columns["formula"][row] == "( ( ph -> ( ph -> ps ) ) -> ( ph -> ps ) )"
     assert data.columns["comment"][row].startswith("Absorption of redundant antecedent.")
     assert int(graph.time[row]) == (date(1993, 1, 10) - date(1970, 1, 1)).days

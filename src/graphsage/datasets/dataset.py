@@ -1,6 +1,5 @@
 """A data set: a graph, its named splits, and the columns from which features are still to be computed."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,18 +13,16 @@ from graphsage.features.text import TfidfSvd
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
 
-SETTINGS = TfidfSvd()
-
 
 def text_plan(*columns: str) -> FeaturePlan:
     """The default way of text: TF-IDF and a truncated SVD over all columns together."""
-    return FeaturePlan((Step(SETTINGS, columns),))
+    return FeaturePlan((Step(TfidfSvd(), columns),))
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """`columns` of N values each become features by `plan`, for a graph that has none; `titles` are what a person
-    calls each node. `default_split` is one of `splits`, or `random` or `time`, which need not be stored."""
+    """`columns` of N values each become features by `plan`, for a graph that has none. `default_split` is one of
+    `splits`, or `random` or `time`, which need not be stored."""
 
     name: str
     graph: Graph
@@ -33,7 +30,6 @@ class Dataset:
     default_split: str
     columns: dict[str, Column] = field(default_factory=dict)
     plan: FeaturePlan | None = None
-    titles: Sequence[str] | None = None
     dropped_edges: int = 0
     """Edges that were left out because an end of theirs is not a node."""
     about: dict[str, Any] = field(default_factory=dict)
@@ -42,8 +38,7 @@ class Dataset:
 
     def __post_init__(self) -> None:
         n = self.graph.num_nodes
-        columns: dict[str, Column] = {**self.columns, **({} if self.titles is None else {"titles": self.titles})}
-        for column, values in columns.items():
+        for column, values in self.columns.items():
             if len(values) != n:
                 raise DataError(f"{self.name}: {column} has {len(values)} rows, but the graph has {n} nodes")
         for name, split in self.splits.items():

@@ -57,7 +57,6 @@ def load_setmm(folder: Path | None = None) -> Dataset:
         "random",
         columns={"comment": columns["comment"], "formula": columns["formula"]},
         plan=text_plan("comment", "formula"),
-        titles=ids,
     )
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from graphsage.datasets.dataset import SETTINGS
 from graphsage.datasets.table_spec import TableSpec, is_vector_file
 from graphsage.features import values
 from graphsage.features.categorical import Categorical
@@ -51,4 +50,4 @@ def _text(spec: TableSpec) -> Recipe:
         return Sentences(path=model)
     if spec.text_method == "word2vec":
         return Word2Vec() if spec.text_dim is None else Word2Vec(dim=spec.text_dim)
-    return SETTINGS if spec.text_dim is None else TfidfSvd(dim=spec.text_dim)
+    return TfidfSvd() if spec.text_dim is None else TfidfSvd(dim=spec.text_dim)

@@ -86,7 +86,7 @@ def with_nodes(
     if graph.features is not None and features is None and added:
         raise GraphError(f"the graph has {graph.num_features} features a node; pass features for the {added} new nodes")
     _check_edges(pairs, n)
-    old = torch.stack([graph.indices.long(), _rows(graph)], dim=1)
+    old = torch.stack([graph.indices.long(), graph.edge_rows], dim=1)
     if not graph.directed:
         old = old[old[:, 0] <= old[:, 1]]
     all_ids: NodeIds | None = None
@@ -123,10 +123,6 @@ def rows_of(graph: Graph, ids: Sequence[str | int]) -> Tensor:
             raise GraphError(f"unknown node {value!r}; rows of this graph are 0 to {graph.num_nodes - 1}")
         rows.append(row)
     return torch.tensor(rows, dtype=torch.int64)
-
-
-def _rows(graph: Graph) -> Tensor:
-    return torch.repeat_interleave(torch.arange(graph.num_nodes), graph.degrees)
 
 
 def _edge_array(edges: Any) -> np.ndarray[Any, Any]:

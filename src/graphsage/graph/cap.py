@@ -5,7 +5,7 @@ from torch import Tensor
 
 from graphsage.errors import ConfigError
 from graphsage.graph.graph import Graph
-from graphsage.graph.split import edge_rows, keep_edges
+from graphsage.graph.split import keep_edges
 from graphsage.kernels.random import Stream, derive
 
 MAX_DEGREE = 128  # Appendix C: hubs would not fit a dense table; at most 25 are drawn, so the cap biases little
@@ -27,7 +27,7 @@ def cap_degrees(graph: Graph, max_degree: int | None = MAX_DEGREE, *, seed: int 
     hubs = graph.degrees > max_degree
     if not bool(hubs.any()):
         return graph
-    rows = edge_rows(graph)
+    rows = graph.edge_rows
     columns = graph.indices.long()
     both_ways = cap == "symmetric" and not graph.directed
     priority = _priorities(rows, columns, seed, both_ways)

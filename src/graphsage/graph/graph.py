@@ -86,8 +86,12 @@ class Graph(Conversions):
 
     @property
     def num_self_loops(self) -> int:
-        rows = torch.repeat_interleave(torch.arange(self.num_nodes, device=self.indptr.device), self.degrees)
-        return int((rows == self.indices).sum())
+        return int((self.edge_rows == self.indices).sum())
+
+    @property
+    def edge_rows(self) -> Tensor:
+        """The row that each stored edge belongs to, (E,)."""
+        return torch.repeat_interleave(torch.arange(self.num_nodes, device=self.indptr.device), self.degrees)
 
     @property
     def degrees(self) -> Tensor:

@@ -108,20 +108,15 @@ def training_graph(graph: Graph, split: Split) -> Graph:
     seen = split.codes.to(graph.indptr.device) == TRAIN
     if not bool(seen.any()):
         raise DataError("the split has no training nodes; check the split column, the fractions or the dates")
-    rows = edge_rows(graph)
+    rows = graph.edge_rows
     keep = seen[rows] & seen[graph.indices]
     if split.cutoff is not None and graph.edge_time is not None:
         keep &= graph.edge_time <= split.cutoff
     return keep_edges(graph, rows, keep)
 
 
-def edge_rows(graph: Graph) -> Tensor:
-    """The row that each stored edge belongs to, (E,)."""
-    return torch.repeat_interleave(torch.arange(graph.num_nodes, device=graph.indptr.device), graph.degrees)
-
-
 def keep_edges(graph: Graph, rows: Tensor, keep: Tensor) -> Graph:
-    """`graph` with only the stored edges where `keep` (E,) is True; `rows` (E,) is `edge_rows(graph)`."""
+    """`graph` with only the stored edges where `keep` (E,) is True; `rows` (E,) is `graph.edge_rows`."""
     counts = torch.bincount(rows[keep], minlength=graph.num_nodes)
     indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     edge_time = None if graph.edge_time is None else graph.edge_time[keep]

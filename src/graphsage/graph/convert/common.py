@@ -40,7 +40,7 @@ def is_symmetric(graph: Graph) -> bool:
 
 def entries(graph: Graph) -> tuple[Tensor, Tensor]:
     """Sources and targets of all stored entries: v hears from u, so u -> v."""
-    return graph.indices.long(), torch.repeat_interleave(torch.arange(graph.num_nodes), graph.degrees)
+    return graph.indices.long(), graph.edge_rows
 
 
 def edges_once(graph: Graph) -> tuple[Tensor, Tensor, Tensor | None]:
