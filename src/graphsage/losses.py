@@ -4,6 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from graphsage.kernels.softmax import softmax_cross_entropy
+
 
 def unsupervised_loss(z_u: Tensor, z_v: Tensor, z_n: Tensor, valid: Tensor | None = None) -> Tensor:
     """Equation 1, averaged over the P pairs (those where `valid`).
@@ -21,7 +23,7 @@ def unsupervised_loss(z_u: Tensor, z_v: Tensor, z_n: Tensor, valid: Tensor | Non
 
 def softmax_loss(scores: Tensor, classes: Tensor) -> Tensor:
     """Cross-entropy for one class a node, averaged over nodes: scores (B, C), classes (B,)."""
-    return F.cross_entropy(scores, classes)
+    return softmax_cross_entropy(scores, classes)
 
 
 def sigmoid_loss(scores: Tensor, labels: Tensor) -> Tensor:

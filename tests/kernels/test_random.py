@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs import SEEDS, chi_square_p
-from graphsage.kernels.random import GOLDEN, Stream, below, derive, dropout, mix, mix_int, permute, uniform
+from graphsage.kernels.dropout import dropout
+from graphsage.kernels.random import GOLDEN, Stream, below, derive, mix, mix_int, permute, uniform
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
@@ -129,7 +130,7 @@ def test_neighboring_draws_are_independent(name: str, shift: int) -> None:
 @pytest.mark.parametrize("p", [0.0, 0.2, 0.5, 0.9])
 def test_dropout_keeps_the_expectation(p: float) -> None:
     h = torch.ones(4000, 20)
-    dropped = dropout(h, p, Stream(6, "dropout").keys(torch.arange(4000)))
+    dropped = dropout(h, p, Stream(6, "dropout").keys(torch.arange(4000)), 3)
     kept = 80_000 * (1 - p)
     assert set(np.unique(dropped.numpy()).round(4)) <= {0.0, np.float32(1 / (1 - p)).round(4)}
     spread = (80_000 * p * (1 - p)) ** 0.5
@@ -141,4 +142,4 @@ def test_dropout_keeps_the_expectation(p: float) -> None:
 def test_dropout_of_a_row_depends_on_its_key_only(seed: int) -> None:
     keys = Stream(seed, "dropout").keys(torch.arange(6))
     h = torch.ones(6, 8)
-    assert torch.equal(dropout(h, 0.5, keys)[2:4], dropout(h[2:4], 0.5, keys[2:4]))
+    assert torch.equal(dropout(h, 0.5, keys, 3)[2:4], dropout(h[2:4], 0.5, keys[2:4], 3))

@@ -89,13 +89,10 @@ def test_isolated_nodes_and_zero_vectors_stay_finite(name: str, combine: str) ->
     graph = Graph.from_edges([(0, 1), (2, 2)], 5)
     encoder = encoder_of(EncoderConfig(aggregator=name, dim=4, hidden_dim=4, combine=combine), 2)
     encoder.shift.zero_()
-    table = torch.zeros(5, 2, requires_grad=True)
-    z = encoder.full([table], graph.indptr, graph.indices, keys_of(graph))
+    z = encoder.full([torch.zeros(5, 2)], graph.indptr, graph.indices, keys_of(graph))
     torch.autograd.backward(z.sum())
     assert bool(torch.isfinite(z).all())
     assert all(bool(torch.isfinite(p.grad).all()) for p in encoder.parameters() if p.grad is not None)
-    assert table.grad is not None
-    assert bool(torch.isfinite(table.grad).all())
 
 
 @every_aggregator

@@ -22,7 +22,7 @@ def layer_of(name: str, *, hidden: int | None = None, normalize: bool = False, c
 
 def run(layer: SageLayer, graph: Graph, x: torch.Tensor) -> torch.Tensor:
     nodes = torch.arange(graph.num_nodes)
-    z: torch.Tensor = layer(x, nodes, Neighborhood.ragged(graph.indices.long(), graph.indptr, nodes))
+    z: torch.Tensor = layer(x, Neighborhood.ragged(graph.indices.long(), graph.indptr, nodes), nodes)
     return z
 
 

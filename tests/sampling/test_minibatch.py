@@ -10,7 +10,7 @@ from algorithms import hashed, sample
 from graphs import SEEDS, chi_square_p, graphs, neighbor_lists, star
 from graphsage.errors import ConfigError
 from graphsage.graph.graph import Graph
-from graphsage.kernels.neighborhood import Minibatch
+from graphsage.kernels.neighborhood import Minibatch, Neighborhood
 from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import SamplingConfig, sample_minibatch
 
@@ -21,6 +21,10 @@ def drawn(graph: Graph, targets: Tensor, sizes: list[int], seed: int = 0, redraw
     return sample_minibatch(graph, targets, sizes, Stream(seed, "test").keys(targets), redraw)
 
 
+def rows_of(neighborhood: Neighborhood) -> list[list[int]]:
+    return [row for part in neighborhood.parts for row in part.index.tolist()]
+
+
 def trees(batch: Minibatch) -> list[object]:
     """Each target's whole tree: (node, subtree of itself, subtrees of its neighbors) down to plain nodes."""
 
@@ -28,15 +32,11 @@ def trees(batch: Minibatch) -> list[object]:
         if k == 0:
             return row  # below the first layer rows are the graph's nodes
         neighborhood = batch.neighborhoods[k - 1]
-        if neighborhood.offsets is None:
-            neighbors = neighborhood.index[row].tolist() if neighborhood.present[row] else []
-        else:
-            start, stop = neighborhood.offsets[row : row + 2].tolist()
-            neighbors = neighborhood.index[start:stop].tolist()
+        neighbors = rows_of(neighborhood)[row] if neighborhood.present[row] else []
         itself = int(batch.rows[row]) if k == 1 else tree(k - 1, row)
         return int(batch.rows[row]), itself, [tree(k - 1, u) for u in neighbors]
 
-    return [tree(len(batch.neighborhoods), row) for row in range(batch.num_targets)]
+    return [tree(len(batch.neighborhoods), row) for row in range(batch.neighborhoods[-1].num_rows)]
 
 
 def slow_tree(neighbors: dict[int, list[int]], sizes: list[int], v: int, key: int, k: int) -> object:
@@ -98,7 +98,7 @@ def test_shapes_are_fixed_by_the_sample_sizes_alone(graph: Graph, sizes: list[in
         assert neighborhood.keys.shape == (rows,)
         rows += rows * sizes[k - 1] if k > 1 else 0
     assert batch.rows.shape == (rows,)
-    assert batch.num_targets == 3
+    assert batch.neighborhoods[-1].num_rows == 3
 
 
 @pytest.mark.parametrize("redraw", [True, False])
@@ -130,9 +130,9 @@ def test_without_redrawing_the_same_neighbors_serve_every_layer() -> None:
     batch = drawn(star(50), torch.tensor([0]), [3, 4, 5], redraw=False)
     direct = batch.rows[1:6].tolist()
     first, second, third = batch.neighborhoods
-    assert first.index[:5].tolist() == direct
-    assert batch.rows[second.index[:5]].tolist() == direct
-    assert batch.rows[third.index].tolist() == direct
+    assert rows_of(first)[0] == direct
+    assert batch.rows[rows_of(second)[0]].tolist() == direct
+    assert batch.rows[rows_of(third)[0]].tolist() == direct
 
 
 def test_isolated_targets_have_no_neighbors_at_any_depth() -> None:

@@ -1,6 +1,7 @@
 """Algorithm 1 over a whole graph or for chosen nodes: layer by layer, each node once a layer, in bounded blocks."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,7 +11,8 @@ from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.random import Stream, derive
 from graphsage.model.encoder import Encoder
 
-BLOCK_EDGES = 1 << 19  # neighbors gathered at once by aggregators that hold them all (LSTM, pool's distinct rows)
+BLOCK_EDGES = 1 << 19  # neighbors gathered at once by aggregators that hold them all (LSTM)
+BLOCK_ROWS = 1 << 14  # rows transformed at once
 
 
 @torch.no_grad()
@@ -21,7 +23,7 @@ def embed_exact(
     nodes: Tensor | None = None,
     *,
     seed: int = 0,
-    block_edges: int = BLOCK_EDGES,
+    block_edges: int | None = None,
     on_block: Callable[[int, int], None] | None = None,
 ) -> Tensor:
     """z of `nodes` (all by default) from all their neighbors in `graph` (capped by the caller), (len(nodes), dim).
@@ -33,50 +35,106 @@ def embed_exact(
     encoder.eval()
     try:
         needed = _needed(graph, nodes, len(encoder.layers))
-        total = sum(len(rows) for rows in needed[1:])
-        done = 0
+        count = _Count(sum(graph.num_nodes if rows is None else len(rows) for rows in needed[1:]), on_block)
+        if block_edges is None:
+            streams = graph.indptr.is_cuda and encoder.config.aggregator != "lstm"
+            block_edges = BLOCK_EDGES << 6 if streams else BLOCK_EDGES
         h: Tensor | None = None
         for k in range(1, len(encoder.layers) + 1):
-            rows = needed[k]
-            below = needed[k - 1]
-            lookup = None if k == 1 or len(below) == graph.num_nodes else _lookup(below, graph.num_nodes)
-            out = torch.empty(len(rows), encoder.config.dim, device=graph.indptr.device)
-            for start, stop in _blocks(graph, rows, block_edges):
-                block = rows[start:stop]
-                keys = derive(Stream(seed, "exact").keys(block), k)
-                index, offsets = _edges_of(graph, block)
-                if k == 1:
-                    out[start:stop] = encoder.first(tables, block, Neighborhood.ragged(index, offsets, keys))
-                else:
-                    assert h is not None
-                    here = block if lookup is None else lookup[block]
-                    index = index if lookup is None else lookup[index]
-                    out[start:stop] = encoder.above(k, h, here, Neighborhood.ragged(index, offsets, keys))
-                done += stop - start
-                if on_block is not None:
-                    on_block(done, total)
-            h = out
+            if needed[k] is None:
+                h = _everyone(encoder, k, graph, tables, h, seed, block_edges, count)
+            else:
+                h = _some(encoder, k, graph, tables, h, needed, seed, block_edges, count)
         assert h is not None
-        return h if nodes is None else h[_lookup(needed[-1], graph.num_nodes)[nodes]]
+        rows = needed[-1]
+        if nodes is None:
+            return h
+        return h[nodes] if rows is None else h[_lookup(rows, graph.num_nodes)[nodes]]
     finally:
         encoder.train(was_training)
 
 
-def _needed(graph: Graph, nodes: Tensor | None, depth: int) -> list[Tensor]:
-    """needed[k]: the nodes whose h^k is needed, ascending, for k = 0..depth (k = 0 is not computed, so it is empty)."""
-    everyone = torch.arange(graph.num_nodes, device=graph.indptr.device)
+@dataclass
+class _Count:
+    total: int
+    on_block: Callable[[int, int], None] | None
+    done: int = 0
+
+    def add(self, rows: int) -> None:
+        self.done += rows
+        if self.on_block is not None:
+            self.on_block(self.done, self.total)
+
+
+def _everyone(encoder: Encoder, k: int, graph: Graph, tables: Sequence[Tensor], below: Tensor | None, seed: int,
+              block_edges: int, count: _Count) -> Tensor:  # fmt: skip
+    """h^k of every node: what the layer does to single rows is done once for each, then neighbors are reduced."""
+    layer, device = encoder.layer(k), graph.indptr.device
+    everyone = torch.arange(graph.num_nodes, device=device)
+
+    def rows(start: int, stop: int) -> Tensor:
+        return encoder.x(tables, everyone[start:stop]) if below is None else below[start:stop]
+
+    once: Tensor | None = None
+    if layer.acts_on_rows:
+        once = torch.empty(graph.num_nodes, layer.row_width, device=device)
+        for start in range(0, graph.num_nodes, BLOCK_ROWS):
+            stop = min(start + BLOCK_ROWS, graph.num_nodes)
+            once[start:stop] = layer.on_rows(rows(start, stop))
+    out = torch.empty(graph.num_nodes, encoder.config.dim, device=device)
+    for start, stop in _blocks(graph, None, block_edges):
+        block = everyone[start:stop]
+        first, last = (int(graph.indptr[at]) for at in (start, stop))
+        index = graph.indices[first:last]
+        offsets = (graph.indptr[start : stop + 1] - first).to(index.dtype)
+        neighborhood = Neighborhood.ragged(index, offsets, derive(Stream(seed, "exact").keys(block), k))
+        if once is not None:
+            out[start:stop] = layer.after_rows(rows(start, stop), once, neighborhood, block)
+        elif below is None:
+            out[start:stop] = encoder.first(tables, block, neighborhood)
+        else:
+            out[start:stop] = layer(below, neighborhood, block)
+        count.add(stop - start)
+    return out
+
+
+def _some(encoder: Encoder, k: int, graph: Graph, tables: Sequence[Tensor], below: Tensor | None,
+          needed: Sequence[Tensor | None], seed: int, block_edges: int, count: _Count) -> Tensor:  # fmt: skip
+    """h^k of the rows that are needed, from those of the layer below."""
+    rows, sources = needed[k], needed[k - 1]
+    assert rows is not None
+    lookup = None if sources is None else _lookup(sources, graph.num_nodes)
+    out = torch.empty(len(rows), encoder.config.dim, device=graph.indptr.device)
+    for start, stop in _blocks(graph, rows, block_edges):
+        block = rows[start:stop]
+        keys = derive(Stream(seed, "exact").keys(block), k)
+        index, offsets = _edges_of(graph, block)
+        if below is None:
+            out[start:stop] = encoder.first(tables, block, Neighborhood.ragged(index, offsets, keys))
+        else:
+            here = block if lookup is None else lookup[block]
+            index = index if lookup is None else lookup[index]
+            out[start:stop] = encoder.layer(k)(below, Neighborhood.ragged(index, offsets, keys), here)
+        count.add(stop - start)
+    return out
+
+
+def _needed(graph: Graph, nodes: Tensor | None, depth: int) -> list[Tensor | None]:
+    """needed[k]: the nodes whose h^k is needed, ascending, for k = 0..depth (k = 0 is not computed); None: all."""
     if nodes is None:
-        return [everyone[:0], *[everyone] * depth]
-    needed = [torch.unique(nodes)]
+        return [None] * (depth + 1)
+    needed: list[Tensor | None] = [torch.unique(nodes)]
     for _ in range(depth - 1):
         rows = needed[0]
-        if len(rows) < graph.num_nodes:
+        if rows is not None:
             reached = torch.zeros(graph.num_nodes, dtype=torch.bool, device=rows.device)
             reached[rows] = True
             reached[_edges_of(graph, rows)[0]] = True
             rows = torch.nonzero(reached).flatten()
+            # From half of the nodes on, all of them: then each one is transformed once.
+            rows = None if 2 * len(rows) > graph.num_nodes else rows
         needed.insert(0, rows)
-    return [everyone[:0], *needed]
+    return [None, *needed]
 
 
 def _lookup(rows: Tensor, num_nodes: int) -> Tensor:
@@ -95,11 +153,12 @@ def _edges_of(graph: Graph, rows: Tensor) -> tuple[Tensor, Tensor]:
     return graph.indices[places].long(), offsets
 
 
-def _blocks(graph: Graph, rows: Tensor, block_edges: int) -> list[tuple[int, int]]:
-    """Cut `rows` into runs of at most `block_edges` neighbors and rows (at least one row each)."""
-    weights = (graph.indptr[rows + 1] - graph.indptr[rows] + 1).cumsum(0).cpu()
+def _blocks(graph: Graph, rows: Tensor | None, block_edges: int) -> list[tuple[int, int]]:
+    """Cut `rows` (None: all) into runs of at most `block_edges` neighbors and rows (at least one row each)."""
+    degrees = graph.degrees if rows is None else graph.indptr[rows + 1] - graph.indptr[rows]
+    weights = (degrees + 1).cumsum(0).cpu()
     blocks, start, spent = [], 0, 0
-    while start < len(rows):
+    while start < len(weights):
         stop = int(torch.searchsorted(weights, spent + block_edges, right=True))
         stop = max(stop, start + 1)
         blocks.append((start, stop))

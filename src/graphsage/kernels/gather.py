@@ -1,10 +1,13 @@
-"""Gather + reduce: mean, sum and max over neighbors' rows, never holding the (R, S, D) tensor of a table gather."""
+"""Gather + reduce over a table that may learn: mean, sum and max over neighbors' rows, never an (R, S, D) tensor."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from graphsage.kernels.backend import on_triton
 from graphsage.kernels.neighborhood import Neighborhood
+
+BLOCK_ROWS = 64  # of a maximum: candidates, winners and result of so few rows stay in cache
 
 
 def gather_mean(table: Tensor, neighborhood: Neighborhood) -> Tensor:
@@ -26,9 +29,21 @@ def gather_max(table: Tensor, neighborhood: Neighborhood) -> Tensor:
     if neighborhood.start is not None:
         return _block(table, neighborhood).amax(dim=1) * neighborhood.present[:, None]
     if neighborhood.offsets is not None:
+        if _frozen_on_triton(table):
+            return _reduced(table, neighborhood, "max")
         return F.embedding_bag(neighborhood.index, table, neighborhood.offsets, mode="max", include_last_offset=True)
     best: Tensor = _GatherMax.apply(table, neighborhood.index)  # type: ignore[no-untyped-call]
     return best * neighborhood.present[:, None]
+
+
+def gather_relu_max(table: Tensor, neighborhood: Neighborhood, bias: Tensor) -> Tensor:
+    """max over neighbors of ReLU(row + bias), zero where there are none. Both commute with the maximum, so they are
+    applied to its result: Equation 3 on W_pool h."""
+    if neighborhood.start is not None and on_triton(table):
+        n = neighborhood
+        best: Tensor = _ReluMax.apply(table, bias, n.present, n.start, n.size)  # type: ignore[no-untyped-call]
+        return best
+    return torch.relu(gather_max(table, neighborhood).float() + bias) * neighborhood.present[:, None]
 
 
 def _block(table: Tensor, neighborhood: Neighborhood) -> Tensor:
@@ -40,9 +55,23 @@ def _block(table: Tensor, neighborhood: Neighborhood) -> Tensor:
 
 def _bag(table: Tensor, neighborhood: Neighborhood, mode: str) -> Tensor:
     if neighborhood.offsets is not None:
+        if _frozen_on_triton(table):
+            mean = _reduced(table, neighborhood, "mean")
+            return mean if mode == "mean" else mean * neighborhood.counts[:, None]
         return F.embedding_bag(neighborhood.index, table, neighborhood.offsets, mode=mode, include_last_offset=True)
     # Masking afterwards costs half of what embedding_bag's own padding_idx does.
     return F.embedding_bag(neighborhood.index, table, mode=mode) * neighborhood.present[:, None]
+
+
+def _frozen_on_triton(table: Tensor) -> bool:
+    return on_triton(table) and not (table.requires_grad and torch.is_grad_enabled())
+
+
+def _reduced(table: Tensor, neighborhood: Neighborhood, mode: str) -> Tensor:
+    from graphsage.kernels.triton import gather as fast
+
+    assert neighborhood.offsets is not None
+    return fast.reduce(table, neighborhood.index, neighborhood.offsets, mode)
 
 
 class _GatherMax(torch.autograd.Function):
@@ -50,20 +79,55 @@ class _GatherMax(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: torch.autograd.function.FunctionCtx, table: Tensor, index: Tensor) -> Tensor:
-        best = table.index_select(0, index[:, 0])
-        winner = index[:, 0, None].expand_as(best).contiguous()
-        for slot in range(1, index.shape[1]):
-            rows = index[:, slot]
-            candidate = table.index_select(0, rows)
-            wins = candidate > best
-            best = torch.where(wins, candidate, best)
-            winner = torch.where(wins, rows[:, None], winner)
-        ctx.save_for_backward(winner)
+        best = table.new_empty(len(index), table.shape[1])
+        winner = torch.zeros(best.shape, dtype=torch.int16, device=table.device)
+        for start in range(0, len(index), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            here, which = best[rows], winner[rows]
+            torch.index_select(table, 0, index[rows, 0], out=here)
+            for slot in range(1, index.shape[1]):
+                candidate = table.index_select(0, index[rows, slot])
+                which.masked_fill_(candidate > here, slot)
+                torch.maximum(here, candidate, out=here)
+        ctx.save_for_backward(winner, index)
         ctx.table_shape = table.shape  # type: ignore[attr-defined]
         return best
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, None]:
+        winner, index = ctx.saved_tensors  # type: ignore[attr-defined]
+        grad = grads[0].contiguous()
+        table_grad = grad.new_zeros(ctx.table_shape)  # type: ignore[attr-defined]
+        for start in range(0, len(index), BLOCK_ROWS * 8):
+            rows = slice(start, start + BLOCK_ROWS * 8)
+            table_grad.scatter_add_(0, index[rows].gather(1, winner[rows].long()), grad[rows])
+        return table_grad, None
+
+
+class _ReluMax(torch.autograd.Function):
+    """Over consecutive rows, in one Triton kernel forward and one backward."""
+
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, h: Tensor, bias: Tensor, present: Tensor, start: int,
+                size: int) -> Tensor:  # fmt: skip
+        from graphsage.kernels.triton import pool as fast
+
+        best, winner = fast.forward(h.contiguous(), bias, present, start, size)
+        ctx.save_for_backward(winner)
+        ctx.about = (start, size, len(h), h.dtype)  # type: ignore[attr-defined]
+        return best
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        from graphsage.kernels.triton import pool as fast
+
         (winner,) = ctx.saved_tensors  # type: ignore[attr-defined]
-        table_grad = grads[0].new_zeros(ctx.table_shape)  # type: ignore[attr-defined]
-        return table_grad.scatter_add_(0, winner, grads[0].contiguous()), None
+        start, size, height, kind = ctx.about  # type: ignore[attr-defined]
+        grad = grads[0].contiguous()
+        return (
+            fast.backward(grad, winner, start, size, height, kind),
+            (grad * (winner >= 0)).sum(dim=0),
+            None,
+            None,
+            None,
+        )

@@ -11,6 +11,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from graphsage.kernels.backend import on_triton
+
 _MASK = (1 << 64) - 1
 
 
@@ -44,8 +46,12 @@ def mix_int(x: int) -> int:
 
 def derive(keys: Tensor, counter: int | Tensor) -> Tensor:
     """Keys of the places `counter` below `keys`; the two broadcast."""
-    step = _signed((counter + 1) * GOLDEN) if isinstance(counter, int) else (counter + 1) * GOLDEN
-    return mix(keys + step)
+    return mix(keys + (key_step(counter) if isinstance(counter, int) else (counter + 1) * GOLDEN))
+
+
+def key_step(counter: int) -> int:
+    """What `derive` adds to a key before it mixes."""
+    return _signed((counter + 1) * GOLDEN)
 
 
 def below(bits: Tensor, n: Tensor | int) -> Tensor:
@@ -85,6 +91,10 @@ def permute(positions: Tensor, n: int, key: int) -> Tensor:
     bits that holds n; images at or beyond n are sent through again (cycle walking): a bijection of [0, n).
     """
     half = max(1, (max(n - 1, 1).bit_length() + 1) // 2)
+    if on_triton(positions):
+        from graphsage.kernels.triton import permute as fast
+
+        return fast.permute(positions.long(), n, half, [key_step(_signed(key + turn)) for turn in range(6)])
     mask = (1 << half) - 1
     image = positions.long().clone()
     todo = torch.ones_like(image, dtype=torch.bool)
@@ -95,10 +105,3 @@ def permute(positions: Tensor, n: int, key: int) -> Tensor:
         image[todo] = (left << half) | right
         todo = image >= n
     return image
-
-
-def dropout(h: Tensor, p: float, keys: Tensor) -> Tensor:
-    """Zero each entry of `h` (R, D) with probability p, drawn from the row's key, and scale the rest by 1 / (1 - p)."""
-    bits = derive(keys[:, None], torch.arange(h.shape[1], device=h.device)[None])
-    keep = ((bits >> 32) & 0xFFFFFFFF) >= int(p * 2**32)
-    return h * keep * (1.0 / (1.0 - p))

@@ -3,7 +3,45 @@
 import torch
 from torch import Tensor
 
-from graphsage.kernels.random import below, derive
+from graphsage.kernels.backend import on_triton
+from graphsage.kernels.random import below, derive, key_step
+
+
+def hop(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int,
+        size: int) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The last hop of a tree: `size` neighbors of each of `rows` (R,) under the draw that `keys` give `layer`.
+
+    Returns the neighbors (R, size), which rows have any (R,), and the draws' keys (R,).
+    """
+    if on_triton(keys):
+        from graphsage.kernels.triton import hop as fast
+
+        index, _, present, draw = fast.hop(indptr, indices, rows, keys, key_step(layer), size, grow=False)
+        return index, present, draw
+    draw = derive(keys, layer)
+    index, present = sample_neighbors(indptr, indices, rows, size, draw)
+    return index, present, draw
+
+
+def grow(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int,
+         size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """A hop that others follow. Returns (R + R * size,) rows and keys, those given first and then, row by row, their
+    neighbors; which rows have any (R,); and the draws' keys (R,)."""
+    if on_triton(keys):
+        from graphsage.kernels.triton import hop as fast
+
+        grown, grown_keys, present, draw = fast.hop(indptr, indices, rows, keys, key_step(layer), size, grow=True)
+        assert grown_keys is not None
+        return grown, grown_keys, present, draw
+    draw = derive(keys, layer)
+    index, present = sample_neighbors(indptr, indices, rows, size, draw)
+    return torch.cat([rows, index.flatten()]), torch.cat([keys, children(draw, size)]), present, draw
+
+
+def children(draw: Tensor, size: int) -> Tensor:
+    """Keys of the `size` nodes drawn under each of `draw` (R,), flat."""
+    slots = torch.arange(size, device=draw.device)
+    return derive(draw[:, None], slots + size).flatten()  # `slots` themselves were spent on the offsets
 
 
 def sample_offsets(degree: Tensor, size: int, keys: Tensor) -> Tensor:
@@ -13,16 +51,13 @@ def sample_offsets(degree: Tensor, size: int, keys: Tensor) -> Tensor:
     and takes d - size + j instead when the draw was taken before, which makes every subset equally likely. The
     *order* within a row is not uniform: an aggregator that reads order must permute. Degree 0 yields zeros.
     """
+    slots = torch.arange(size, device=keys.device)[:, None]
     enough = degree >= size
-    bits = derive(keys[None], torch.arange(size, device=keys.device)[:, None])  # (size, R): rows contiguous
-    chosen = torch.empty_like(bits)
-    for j in range(size):
-        last = torch.where(enough, degree - size + j, (degree - 1).clamp_min(0))
-        draw = below(bits[j], last + 1)
-        if j:
-            taken = (chosen[:j] == draw).any(dim=0) & enough
-            draw = torch.where(taken, last, draw)
-        chosen[j] = draw
+    last = torch.where(enough, degree - size + slots, (degree - 1).clamp_min(0))  # (size, R): rows contiguous
+    chosen = below(derive(keys[None], slots), last + 1)
+    for j in range(1, size):
+        taken = (chosen[:j] == chosen[j]).any(dim=0)
+        torch.where(taken & enough, last[j], chosen[j], out=chosen[j])
     return chosen.t()
 
 

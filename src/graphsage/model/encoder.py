@@ -7,10 +7,15 @@ import torch
 from torch import Tensor, nn
 
 from graphsage.errors import ConfigError
+from graphsage.kernels.dropout import dropout
+from graphsage.kernels.join import gather_joined
 from graphsage.kernels.neighborhood import Minibatch, Neighborhood
-from graphsage.kernels.random import derive, dropout
+from graphsage.kernels.product import padded
+from graphsage.kernels.random import derive
+from graphsage.kernels.rows import scaled_rows
 from graphsage.model.aggregators import aggregator_named
 from graphsage.model.layer import SageLayer
+from graphsage.model.reading import Reading, needed
 
 COMBINES = ("joint", "halves")
 NORMALIZES = ("every", "last", "never")
@@ -89,14 +94,24 @@ class Encoder(nn.Module):
 
     def forward(self, tables: Sequence[Tensor], batch: Minibatch) -> Tensor:
         """Algorithm 2, lines 9-15: z of the batch's targets, (B, dim)."""
+        return self.encode(self.read(tables, batch))
+
+    def read(self, tables: Sequence[Tensor], batch: Minibatch, out: Tensor | None = None) -> Reading:
+        """The part that no weight has a say in: everything that the batch needs of the input tables.
+
+        `out` is a buffer for the gathered rows, used where it has the right shape.
+        """
         if len(batch.neighborhoods) != len(self.layers):
             raise ConfigError(f"the encoder has {len(self.layers)} layers, the minibatch {len(batch.neighborhoods)}")
-        h = self.first(tables, batch.rows, batch.neighborhoods[0])
-        for k in range(2, len(self.layers) + 1):
-            neighborhood = batch.neighborhoods[k - 1]
+        return self._read(tables, batch.rows, batch.neighborhoods[0], batch.neighborhoods[1:], out)
+
+    def encode(self, reading: Reading) -> Tensor:
+        """The part that learns: z from what was read."""
+        h, keys = self._first(reading), reading.keys
+        for k, neighborhood in enumerate(reading.above, start=2):
             if self.training and self.config.dropout:
-                h = dropout(h, self.config.dropout, derive(batch.neighborhoods[k - 2].keys, -k))
-            h = self.above(k, h, torch.arange(neighborhood.num_rows, device=h.device), neighborhood)
+                h = dropout(h, self.config.dropout, keys, -k)
+            h, keys = self.layers[k - 1](h, neighborhood), neighborhood.keys
         return h
 
     def full(self, tables: Sequence[Tensor], indptr: Tensor, indices: Tensor, keys: Tensor) -> Tensor:
@@ -104,39 +119,74 @@ class Encoder(nn.Module):
         rows = torch.arange(len(indptr) - 1, device=indptr.device)
         h = self.first(tables, rows, Neighborhood.ragged(indices.long(), indptr, derive(keys, 1)))
         for k in range(2, len(self.layers) + 1):
-            h = self.above(k, h, rows, Neighborhood.ragged(indices.long(), indptr, derive(keys, k)))
+            h = self.layer(k)(h, Neighborhood.ragged(indices.long(), indptr, derive(keys, k)), rows)
         return h
 
     def first(self, tables: Sequence[Tensor], rows: Tensor, neighborhood: Neighborhood) -> Tensor:
         """Iteration k = 1, over the input tables: h^1 of `rows`, whose neighborhoods hold node numbers."""
-        layer = self.layers[0]
-        assert isinstance(layer, SageLayer)
-        half = any(table.element_size() < 4 for table in tables)  # a sum of halves overflows and loses digits
-        if half or not layer.aggregator.linear:
-            nodes, where = torch.unique(torch.cat([rows, neighborhood.index.flatten()]), return_inverse=True)
-            compact = neighborhood.with_index(where[len(rows) :].view(neighborhood.index.shape))
-            result: Tensor = layer(self.inputs(tables, nodes), where[: len(rows)], compact)
-            return result
-        # An average commutes with the scaler, so the raw tables are read once and never copied.
-        parts = [layer.aggregator(table, neighborhood, rows).float() for table in tables]
-        averaged = self._scaled(parts, rows)
-        if not layer.aggregator.includes_self:
-            averaged = averaged * neighborhood.present[:, None]
-        if self.identity is not None:
-            averaged = torch.cat([averaged, layer.aggregator(self.identity.weight, neighborhood, rows)], dim=1)
-        return layer.combine(self.inputs(tables, rows), averaged)
+        return self._first(self._read(tables, rows, neighborhood))
 
-    def above(self, k: int, h: Tensor, rows: Tensor, neighborhood: Neighborhood) -> Tensor:
-        """Iteration k >= 2, over the rows that iteration k - 1 returned."""
-        result: Tensor = self.layers[k - 1](h, rows, neighborhood)
-        return result
-
-    def inputs(self, tables: Sequence[Tensor], nodes: Tensor) -> Tensor:
-        """x_v of `nodes`, scaled, with the identity vector: Algorithm 1, line 1."""
-        x = self._scaled([table.index_select(0, nodes).float() for table in tables], nodes)
+    def x(self, tables: Sequence[Tensor], nodes: Tensor) -> Tensor:
+        """x_v of `nodes` as the first layer takes it: features, then the identity vector."""
+        x = self.inputs(tables, nodes)
         return x if self.identity is None else torch.cat([x, self.identity(nodes)], dim=1)
 
-    def _scaled(self, parts: Sequence[Tensor], rows: Tensor) -> Tensor:
-        if not parts:
-            return self.shift.new_zeros(len(rows), 0)
-        return (torch.cat(list(parts), dim=1) - self.shift) * self.scale
+    @torch.no_grad()
+    def inputs(self, tables: Sequence[Tensor], nodes: Tensor, out: Tensor | None = None) -> Tensor:
+        """x_v of `nodes`, scaled, without the identity vector: Algorithm 1, line 1."""
+        return scaled_rows(tables, nodes, self.shift, self.scale, out)
+
+    @torch.no_grad()
+    def _read(self, tables: Sequence[Tensor], rows: Tensor, neighborhood: Neighborhood,
+              above: tuple[Neighborhood, ...] = (), out: Tensor | None = None) -> Reading:  # fmt: skip
+        aggregator, keys = self.layer(1).aggregator, neighborhood.keys
+        if aggregator.linear:  # an average commutes with the scaler: raw rows are averaged, and the result scaled
+            mixed = aggregator.includes_self
+            out = self._buffer(out, tables, rows, len(rows), self.in_dim if mixed else 2 * self.in_dim)
+            x = gather_joined(tables, rows, neighborhood, mixed, self.shift, self.scale, out)
+            return Reading(x, rows, None, None if self.identity is None else neighborhood, keys, above)
+        nodes, places, first = needed(rows, neighborhood, self._num_nodes(tables))
+        out = self._buffer(out, tables, rows, len(nodes), self.in_dim)
+        return Reading(self.inputs(tables, nodes, out), nodes, places, first, keys, above)
+
+    def _buffer(self, out: Tensor | None, tables: Sequence[Tensor], rows: Tensor, count: int, width: int) -> Tensor:
+        """Where to put what is read: `out` again where it fits. In training on a GPU rows are padded with zeros, and
+        bfloat16 where the features are, so that the first product gets factors it likes."""
+        kind, layer = torch.float32, self.layer(1)
+        joined_halves = layer.halves and layer.aggregator.linear  # their two products read one half of a row each
+        if self.training and rows.is_cuda and self.identity is None and layer.aggregator.padded and not joined_halves:
+            if all(table.dtype == torch.bfloat16 for table in tables):
+                kind = torch.bfloat16
+            width = padded(width, kind)
+        if out is not None and out.shape == (count, width) and out.dtype == kind:
+            return out
+        return torch.zeros(count, width, dtype=kind, device=rows.device)
+
+    def _first(self, reading: Reading) -> Tensor:
+        layer, x, first = self.layer(1), reading.x, reading.first
+        if not layer.aggregator.linear:
+            assert first is not None
+            h = x if self.identity is None else torch.cat([x, self.identity(reading.nodes)], dim=1)
+            result: Tensor = layer(h, first, reading.rows)
+            return result
+        if self.identity is not None:
+            assert first is not None
+            learned = layer.aggregate(self.identity.weight, first, reading.nodes)
+            if layer.aggregator.includes_self:
+                x = torch.cat([x, learned], dim=1)
+            else:
+                own = self.identity(reading.nodes)
+                x = torch.cat([x[:, : self.in_dim], own, x[:, self.in_dim :], learned], dim=1)
+        return layer.transform(x)
+
+    def layer(self, k: int) -> SageLayer:
+        """The layer of iteration k, from 1 on."""
+        layer = self.layers[k - 1]
+        assert isinstance(layer, SageLayer)
+        return layer
+
+    def _num_nodes(self, tables: Sequence[Tensor]) -> int:
+        if tables:
+            return len(tables[0])
+        assert self.identity is not None
+        return self.identity.num_embeddings

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from graphsage.kernels.random import dropout
+from graphsage.kernels.dropout import dropout
 
 
 class ClassHead(nn.Module):
@@ -21,6 +21,6 @@ class ClassHead(nn.Module):
     def forward(self, z: Tensor, keys: Tensor | None = None) -> Tensor:
         """z (B, D) -> scores (B, C). `keys` (B,) draw the dropout; without them nothing is dropped."""
         if self.training and self.dropout and keys is not None:
-            z = dropout(z, self.dropout, keys)
+            z = dropout(z, self.dropout, keys, -1)
         scores: Tensor = self.linear(z if self.log_scale is None else z * self.log_scale.exp())
         return scores

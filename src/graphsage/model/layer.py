@@ -1,10 +1,12 @@
 """One iteration of Algorithm 1 for some rows: aggregate (line 4), combine (line 5), normalize (line 7)."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
+from graphsage.kernels.join import join
 from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.product import frozen_linear
+from graphsage.kernels.unit import relu_unit
 from graphsage.model.aggregators import Aggregator
 
 
@@ -18,7 +20,7 @@ class SageLayer(nn.Module):
     def __init__(self, in_dim: int, out_dim: int, aggregator: Aggregator, *, combine: str, activation: bool,
                  normalize: bool, bias: bool) -> None:  # fmt: skip
         super().__init__()
-        self.aggregator = aggregator
+        self.aggregator, self.in_dim = aggregator, in_dim
         self.activation, self.normalize = activation, normalize
         self.halves = combine == "halves" and not aggregator.includes_self
         if self.halves:
@@ -31,21 +33,83 @@ class SageLayer(nn.Module):
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
 
-    def forward(self, h: Tensor, rows: Tensor, neighborhood: Neighborhood) -> Tensor:
-        """h (M, D), rows (R,) of it and their neighborhoods -> (R, D_out)."""
-        return self.combine(h[rows], self.aggregator(h, neighborhood, rows))
-
-    def combine(self, h_self: Tensor, h_neighbors: Tensor) -> Tensor:
-        """Lines 5 and 7, given what line 4 returned."""
+    def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor | None = None) -> Tensor:
+        """h (M, D), rows (R,) of it (None: the first ones) and their neighborhoods -> (R, D_out)."""
+        if rows is None and self.aggregator.linear and neighborhood.start is not None:
+            return self.transform(join(h, neighborhood, self.aggregator.includes_self))
+        aggregated = self.aggregate(h, neighborhood, rows)
         if self.aggregator.includes_self:
-            h = self.weight(h_neighbors)
-        elif self.halves:
+            return self.transform(aggregated)
+        own = h[: neighborhood.num_rows] if rows is None else h[rows]
+        if own.shape[1] == self.in_dim or self.halves:
+            return self.transform(torch.cat([own[:, : self.in_dim].to(aggregated.dtype), aggregated], dim=1))
+        # Rows of the input, padded for a GPU: two products, each of factors that it likes.
+        weight, bias = self.weight.weight, self.weight.bias
+        h = torch.addmm(
+            frozen_linear(own, weight[:, : self.in_dim]), aggregated, self._neighbor_weight.contiguous().t()
+        )
+        return relu_unit(h if bias is None else h + bias, self.activation, self.normalize)
+
+    def aggregate(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor | None = None) -> Tensor:
+        """Line 4: h_N of each row, (R, aggregator.out_dim)."""
+        if rows is None:
+            rows = torch.arange(neighborhood.num_rows, device=h.device)
+        parts = neighborhood.parts
+        each = [
+            self.aggregator(h, part, some)
+            for part, some in zip(parts, torch.split(rows, [part.num_rows for part in parts]), strict=True)
+        ]
+        return each[0] if len(each) == 1 else torch.cat(each)
+
+    def transform(self, x: Tensor) -> Tensor:
+        """Lines 5 and 7 on concat(h_v, h_N), or on h_N alone where the aggregator includes the node."""
+        if self.halves:
+            h_self, h_neighbors = x[:, : self.in_dim], x[:, self.in_dim :]
             h = torch.cat([self.self_weight(h_self), self.neighbor_weight(h_neighbors)], dim=1)
+        elif x.shape[1] > self.weight.in_features or x.dtype != self.weight.weight.dtype:
+            h = frozen_linear(x, self.weight.weight)
+            h = h if self.weight.bias is None else h + self.weight.bias
         else:
-            h = self.weight(torch.cat([h_self, h_neighbors], dim=1))
-        if self.activation:
-            h = torch.relu(h)
-        if self.normalize:
-            h = F.normalize(h, dim=1)  # zero stays zero: an isolated node with h = 0 must not become NaN
-        result: Tensor = h
-        return result
+            h = self.weight(x)
+        return relu_unit(h, self.activation, self.normalize)
+
+    # A whole graph at once: what is done to single rows comes first, once a row, and reducing neighbors after it.
+
+    @property
+    def acts_on_rows(self) -> bool:
+        """Whether that pays: an MLP before the aggregation, or weights that make rows narrower than they were."""
+        if self._projects:
+            return self._neighbor_weight.shape[0] < self.in_dim
+        return self.aggregator.acts_on_rows
+
+    @property
+    def row_width(self) -> int:
+        return self._neighbor_weight.shape[0] if self._projects else self.aggregator.row_width
+
+    def on_rows(self, h: Tensor) -> Tensor:
+        """h (M, D) -> (M, row_width): the aggregator's own transformation or, as averaging commutes with it, W."""
+        return h @ self._neighbor_weight.t() if self._projects else self.aggregator.on_rows(h)
+
+    def after_rows(self, own: Tensor, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
+        """h^k of `rows`, whose h^(k-1) is `own`, from what `on_rows` made of every node."""
+        aggregated = self.aggregator.reduce(table, neighborhood, rows)
+        if not self._projects:
+            return self.transform(aggregated if self.aggregator.includes_self else torch.cat([own, aggregated], dim=1))
+        bias = self.neighbor_weight.bias if self.halves else self.weight.bias
+        aggregated = aggregated if bias is None else aggregated + bias
+        if self.halves:
+            aggregated = torch.cat([self.self_weight(own), aggregated], dim=1)
+        elif not self.aggregator.includes_self:
+            aggregated = torch.addmm(aggregated, own, self.weight.weight[:, : self.in_dim].t())
+        return relu_unit(aggregated, self.activation, self.normalize)
+
+    @property
+    def _projects(self) -> bool:
+        return self.aggregator.linear
+
+    @property
+    def _neighbor_weight(self) -> Tensor:
+        """The part of W that is applied to h_N."""
+        if self.halves:
+            return self.neighbor_weight.weight
+        return self.weight.weight if self.aggregator.includes_self else self.weight.weight[:, self.in_dim :]

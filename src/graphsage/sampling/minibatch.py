@@ -10,8 +10,7 @@ from graphsage.errors import ConfigError
 from graphsage.graph.cap import CAPS, MAX_DEGREE
 from graphsage.graph.graph import Graph
 from graphsage.kernels.neighborhood import Minibatch, Neighborhood
-from graphsage.kernels.random import derive
-from graphsage.kernels.sample import sample_neighbors
+from graphsage.kernels.sample import grow, hop
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,45 +49,34 @@ def sample_minibatch(graph: Graph, targets: Tensor, sample_sizes: Sequence[int],
 def _redrawn(graph: Graph, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor) -> Minibatch:
     rows = targets
     above: list[Neighborhood] = []
-    for k in range(len(sample_sizes), 0, -1):
-        size = sample_sizes[k - 1]
-        draw = derive(keys, k)
-        index, present = sample_neighbors(graph.indptr, graph.indices, rows, size, draw)
-        if k == 1:
-            return Minibatch(rows, (Neighborhood.dense(index, present, draw), *above))
-        above.insert(0, Neighborhood.consecutive(len(rows), size, present, draw))
-        keys = torch.cat([keys, _children(draw, size)])
-        rows = torch.cat([rows, index.flatten()])
-    raise AssertionError("sample_sizes is not empty")
+    for k in range(len(sample_sizes), 1, -1):
+        count, size = len(rows), sample_sizes[k - 1]
+        rows, keys, present, draw = grow(graph.indptr, graph.indices, rows, keys, k, size)
+        above.insert(0, Neighborhood.consecutive(count, size, present, draw))
+    index, present, draw = hop(graph.indptr, graph.indices, rows, keys, 1, sample_sizes[0])
+    return Minibatch(rows, (Neighborhood.dense(index, present, draw), *above))
 
 
 def _reused(graph: Graph, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor) -> Minibatch:
     """The released code's tree: hop j is drawn once, S_{K-j+1} from each node of hop j - 1, and serves every layer."""
     depth = len(sample_sizes)
-    hops, hop_keys, present, draws = [targets], [keys], [], []
-    for hop in range(depth):
-        size = sample_sizes[depth - 1 - hop]
-        draw = derive(hop_keys[hop], depth - hop)
-        index, has = sample_neighbors(graph.indptr, graph.indices, hops[hop], size, draw)
-        hops.append(index.flatten())
-        hop_keys.append(_children(draw, size))
+    hops, hop_keys, starts = [targets], keys, [0, len(targets)]
+    present, draws = [], []
+    for j, size in enumerate(reversed(sample_sizes)):
+        rows, grown_keys, has, draw = grow(graph.indptr, graph.indices, hops[j], hop_keys, depth - j, size)
+        hops.append(rows[len(hops[j]) :])
+        hop_keys = grown_keys[len(hops[j]) :]
+        starts.append(starts[-1] + len(hops[-1]))
         present.append(has)
         draws.append(draw)
-    starts = torch.tensor([0, *(len(h) for h in hops)]).cumsum(0).tolist()
     neighborhoods = []
-    for k in range(1, depth + 1):
-        inner = depth - k + 1  # layer k has the rows of hops 0 .. inner - 1
-        counts = torch.cat([has * sample_sizes[depth - 1 - j] for j, has in enumerate(present[:inner])])
-        offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-        drawn = torch.arange(starts[1], starts[inner + 1], device=counts.device)
-        index = torch.cat(hops[1 : inner + 1]) if k == 1 else drawn
-        kept = torch.cat([
-            has.repeat_interleave(sample_sizes[depth - 1 - j]) for j, has in enumerate(present[:inner])
-        ])  # fmt: skip
-        neighborhoods.append(Neighborhood.ragged(index[kept], offsets, torch.cat(draws[:inner])))
+    for k in range(1, depth + 1):  # layer k has the rows of hops 0 .. depth - k, whose neighbors are the next hop
+        stack = []
+        for j in range(depth - k + 1):
+            size = sample_sizes[depth - 1 - j]
+            if k == 1:
+                stack.append(Neighborhood.dense(hops[j + 1].view(-1, size), present[j], draws[j]))
+            else:
+                stack.append(Neighborhood.consecutive(starts[j + 1], size, present[j], draws[j]))
+        neighborhoods.append(Neighborhood.stacked(stack))
     return Minibatch(torch.cat(hops[:depth]), tuple(neighborhoods))
-
-
-def _children(draw: Tensor, size: int) -> Tensor:
-    slots = torch.arange(size, device=draw.device)
-    return derive(draw[:, None], slots + size).flatten()  # `slots` themselves were spent on the offsets

@@ -24,12 +24,19 @@ class Epochs:
     def epoch_of(self, step: int) -> int:
         return step // self.steps
 
-    def positions(self, step: int, device: torch.device) -> Tensor:
-        """Positions within the epoch that `step` covers."""
-        start = step % self.steps * self.batch_size
-        return torch.arange(start, min(start + self.batch_size, self.num_examples), device=device)
+    def run(self, step: int, limit: int) -> int:
+        """How many steps from `step` on, at most `limit`, are in one epoch and cover equally many examples."""
+        in_epoch = step % self.steps
+        whole = self.num_examples // self.batch_size
+        return max(1, min(limit, whole - in_epoch))
 
-    def examples(self, step: int, device: torch.device) -> Tensor:
-        """Numbers of the examples that `step` covers, shuffled anew each epoch."""
+    def positions(self, step: int, device: torch.device, count: int = 1) -> Tensor:
+        """Positions within the epoch that `count` steps cover, (count, B)."""
+        start = step % self.steps * self.batch_size
+        stop = min(start + count * self.batch_size, self.num_examples)
+        return torch.arange(start, stop, device=device).view(count, -1)
+
+    def examples(self, step: int, device: torch.device, count: int = 1) -> Tensor:
+        """Numbers of the examples that `count` steps of one epoch cover, (count, B), shuffled anew each epoch."""
         key = Stream(self.seed, "order", self.epoch_of(step)).key
-        return permute(self.positions(step, device), self.num_examples, key)
+        return permute(self.positions(step, device, count), self.num_examples, key)

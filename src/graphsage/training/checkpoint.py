@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from graphsage.atomic import atomic_file
 from graphsage.errors import BundleError
+from graphsage.training.adam import Adam
 
 FILE = "checkpoint.safetensors"
 
@@ -37,7 +38,7 @@ class Progress:
     """The best weights so far, when early stopping watches."""
 
 
-def save_checkpoint(folder: Path, module: nn.Module, optimizer: torch.optim.Adam, progress: Progress,
+def save_checkpoint(folder: Path, module: nn.Module, optimizer: Adam, progress: Progress,
                     identity: str) -> None:  # fmt: skip
     """`identity` says which run this is (its configuration and data); `load_checkpoint` refuses another's."""
     tensors = {f"weight.{name}": value for name, value in module.state_dict().items()}
@@ -54,7 +55,7 @@ def save_checkpoint(folder: Path, module: nn.Module, optimizer: torch.optim.Adam
         )
 
 
-def load_checkpoint(folder: Path, module: nn.Module, optimizer: torch.optim.Adam, identity: str) -> Progress:
+def load_checkpoint(folder: Path, module: nn.Module, optimizer: Adam, identity: str) -> Progress:
     """Put weights and moments back and return how far the run was."""
     path = folder / FILE
     if not path.exists():
@@ -85,6 +86,7 @@ def load_checkpoint(folder: Path, module: nn.Module, optimizer: torch.optim.Adam
                 raise BundleError(f"{path} holds a parameter {parameter!r} that the model does not have")
             device = "cpu" if moment == "step" else parameters[parameter].device
             optimizer.state[parameters[parameter]][moment] = value.to(device)
+    optimizer.restored()
     try:
         module.load_state_dict(weights)
     except RuntimeError as error:

@@ -11,6 +11,7 @@ from graphsage.sampling.minibatch import SamplingConfig
 
 TASKS = ("supervised", "unsupervised", "joint")
 INFERENCES = ("exact", "sampled")
+FEATURE_TYPES = ("float32", "float16", "bfloat16")
 
 FORMS: dict[str, dict[str, Any]] = {
     "paper": {"combine": "joint", "normalize": "every", "last_activation": True, "cap": "symmetric", "redraw": True,
@@ -73,6 +74,10 @@ class Config:
     """Draw negatives for each pair rather than once for the batch."""
     supervised_weight: float = 1.0
     """Weight of the supervised loss in the joint task."""
+    tf32: bool = False
+    """On a GPU, round the factors of float32 products to 10 bits of mantissa: faster, and exact enough to train."""
+    feature_type: str | None = None
+    """Keep the features as float32, float16 or bfloat16 while training; sums are float32 anyway. None: as they are."""
     inference: str = "exact"
     """How embeddings are made after training: 'exact' (all neighbors) or 'sampled' (as in training, the paper)."""
     seed: int = 0
@@ -87,6 +92,8 @@ class Config:
         _one_of("task", self.task, TASKS)
         _one_of("form", self.form, tuple(FORMS))
         _one_of("inference", self.inference, INFERENCES)
+        if self.feature_type is not None:
+            _one_of("feature_type", self.feature_type, FEATURE_TYPES)
         if self.num_layers is not None and self.num_layers != len(self.sample_sizes):
             raise ConfigError(
                 f"sample_sizes must hold one number for each of the {self.num_layers} layers; got {self.sample_sizes}"

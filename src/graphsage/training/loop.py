@@ -3,7 +3,8 @@
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,15 @@ from torch import Tensor, nn
 
 from graphsage.atomic import writing
 from graphsage.errors import DataError
+from graphsage.training.adam import Adam
 from graphsage.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from graphsage.training.config import Config
 from graphsage.training.interrupt import postponed
 from graphsage.training.objective import Objective
+from graphsage.training.step import Step, make_step
 
 CHECKPOINT_SECONDS = 60.0
+TELL_SECONDS = 0.2  # asking a GPU for the loss makes it wait for us
 LOG = "log.jsonl"
 
 
@@ -38,6 +42,17 @@ class Event:
     val_f1: float | None = None
 
 
+@contextmanager
+def matmul_precision(name: str) -> Iterator[None]:
+    """float32 products in full ("highest") or in TF32 ("high") within the block; the caller's choice after it."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during training, after the checkpoint was written."""
 
@@ -54,12 +69,14 @@ def run_loop(
     on_event: Callable[[Event], None] | None,
 ) -> Progress:
     """Train `module` in place until the configured end; afterwards it holds the final (or best) weights."""
-    optimizer = torch.optim.Adam(module.parameters(), lr=config.lr or 0.01, weight_decay=config.weight_decay)
+    optimizer = Adam(module, config.lr or 0.01, weight_decay=config.weight_decay, clip=config.clip or 0.0)
     progress = Progress()
     if resume and folder is not None:
         progress = load_checkpoint(folder, module, optimizer, identity)
-    loop = _Loop(config, module, objective, optimizer, validate, folder, identity, on_event, progress)
-    loop.run()
+    step = make_step(objective, module, optimizer)
+    loop = _Loop(config, module, objective, optimizer, step, validate, folder, identity, on_event, progress)
+    with matmul_precision("high" if config.tf32 else "highest"):
+        loop.run()
     if progress.best:
         module.load_state_dict(progress.best)
     return progress
@@ -70,12 +87,14 @@ class _Loop:
     config: Config
     module: nn.Module
     objective: Objective
-    optimizer: torch.optim.Adam
+    optimizer: Adam
+    step: Step
     validate: Callable[[], float] | None
     folder: Path | None
     identity: str
     on_event: Callable[[Event], None] | None
     progress: Progress
+    last_loss: float = math.nan
 
     def __post_init__(self) -> None:
         self.per_epoch = self.objective.epochs.steps
@@ -83,7 +102,9 @@ class _Loop:
         self.total = self.config.steps or epochs * self.per_epoch
         self.began = time.monotonic() - self.progress.seconds
         self.first_step = self.progress.step
-        self.sat_down = self.saved = time.monotonic()
+        self.sat_down = self.saved = self.told = time.monotonic()
+        self.taken = self.progress.step
+        self.tell_every = TELL_SECONDS if next(self.module.parameters()).is_cuda else 0.0
         if self.folder is not None:
             self._trim_log()
 
@@ -101,21 +122,26 @@ class _Loop:
         self.module.eval()
 
     def _step(self) -> None:
-        loss = self.objective.loss(self.progress.step)
-        self.optimizer.zero_grad(set_to_none=True)
-        torch.autograd.backward(loss)
-        if self.config.clip:
-            nn.utils.clip_grad_value_(self.module.parameters(), self.config.clip)
-        self.optimizer.step()
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise DataError(f"the loss of step {self.progress.step + 1} is {value}; look for huge features or lower lr")
-        self.progress.loss_sum += value
-        self.progress.loss_steps += 1
+        self.step.run(self.progress.step)
         self.progress.step += 1
-        self._tell("step", value)
+        if time.monotonic() - self.told >= self.tell_every:
+            self._tell("step", self._take_loss())
+
+    def _take_loss(self) -> float:
+        """The mean loss of the steps since this was asked last: on a GPU the moment when the host waits for it."""
+        count = self.progress.step - self.taken
+        if not count:
+            return self.last_loss
+        total = float(self.step.take_loss())
+        if not math.isfinite(total):
+            raise DataError(f"the loss of step {self.progress.step} is {total}; look for huge features or lower lr")
+        self.progress.loss_sum += total
+        self.progress.loss_steps += count
+        self.taken, self.told, self.last_loss = self.progress.step, time.monotonic(), total / count
+        return self.last_loss
 
     def _end_epoch(self) -> None:
+        self._take_loss()
         progress = self.progress
         loss = progress.loss_sum / max(progress.loss_steps, 1)
         epoch = -(-progress.step // self.per_epoch)
@@ -140,6 +166,7 @@ class _Loop:
             self.progress.stopped = epoch - self.progress.best_epoch >= self.config.patience
 
     def _save(self) -> None:
+        self._take_loss()
         self.progress.seconds = time.monotonic() - self.began
         self.saved = time.monotonic()
         if self.folder is not None:

@@ -1,8 +1,13 @@
-"""What a training step minimizes: the supervised loss, Equation 1, or both (section 3.2)."""
+"""What a training step minimizes: the supervised loss, Equation 1, or both (section 3.2).
 
+A step has three parts. `draw` says which examples it learns from, for many steps at once. `read` draws their
+neighborhoods and reads their features. Only `value` depends on the weights, so the first two can run ahead.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,11 +18,14 @@ from graphsage.kernels.random import Stream, derive
 from graphsage.losses import supervised_loss, unsupervised_loss
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
+from graphsage.model.reading import Reading
 from graphsage.sampling.minibatch import sample_minibatch
 from graphsage.sampling.negatives import Negatives
 from graphsage.sampling.walks import walk_pairs
 from graphsage.training.batches import Epochs
 from graphsage.training.config import Config
+
+Drawn = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
@@ -30,14 +38,37 @@ class World:
     nodes: Tensor
 
 
-class Objective(Protocol):
+class Objective(ABC):
     epochs: Epochs
 
+    @abstractmethod
+    def draw(self, step: int, count: int = 1) -> Drawn:
+        """What `count` steps from `step` on learn from, each tensor (count, ...); `epochs.run` says how many go."""
+
+    @abstractmethod
+    def read(self, drawn: Drawn, out: Tensor | None = None) -> Any:
+        """Everything of the graph that one step's draws (without their first dimension) need.
+
+        `out` is a buffer for the rows read: the one that the last reading returned, where that is no longer needed.
+        """
+
+    @abstractmethod
+    def value(self, read: Any) -> Tensor:
+        """The loss of one step; a pure function of the weights and of what was read."""
+
     def loss(self, step: int) -> Tensor:
-        """The loss of one step's batch; a pure function of the weights and the step number."""
+        """The three parts in turn."""
+        return self.value(self.read(tuple(tensor[0] for tensor in self.draw(step))))
 
 
-class Supervised:
+@dataclass(frozen=True)
+class Labeled:
+    reading: Reading
+    keys: Tensor
+    labels: Tensor
+
+
+class Supervised(Objective):
     """Cross-entropy on the labeled training nodes, each once an epoch."""
 
     def __init__(self, config: Config, encoder: Encoder, head: ClassHead, world: World) -> None:
@@ -51,16 +82,26 @@ class Supervised:
         self.sampling = config.sampling()
         self.epochs = Epochs(len(self.nodes), config.batch_size, config.seed)
 
-    def loss(self, step: int) -> Tensor:
-        targets = self.nodes[self.epochs.examples(step, self.nodes.device)]
-        keys = Stream(self.config.seed, "neighbors", self.epochs.epoch_of(step)).keys(targets)
+    def draw(self, step: int, count: int = 1) -> Drawn:
+        targets = self.nodes[self.epochs.examples(step, self.nodes.device, count)]
+        return targets, Stream(self.config.seed, "neighbors", self.epochs.epoch_of(step)).keys(targets)
+
+    def read(self, drawn: Drawn, out: Tensor | None = None) -> Labeled:
+        targets, keys = drawn
         batch = sample_minibatch(self.world.capped, targets, self.sampling.sample_sizes, keys, self.sampling.redraw)
-        z = self.encoder(self.world.tables, batch)
-        scores = self.head(z, derive(keys, -1))
-        return supervised_loss(scores, self.labels[targets])
+        return Labeled(self.encoder.read(self.world.tables, batch, out), keys, self.labels[targets])
+
+    def value(self, read: Labeled) -> Tensor:
+        return supervised_loss(self.head(self.encoder.encode(read.reading), read.keys), read.labels)
 
 
-class Unsupervised:
+@dataclass(frozen=True)
+class Pairs:
+    reading: Reading
+    valid: Tensor
+
+
+class Unsupervised(Objective):
     """Equation 1 on pairs from random walks; an epoch is every pair once."""
 
     def __init__(self, config: Config, encoder: Encoder, world: World) -> None:
@@ -70,41 +111,54 @@ class Unsupervised:
         self.negatives = Negatives.of_degrees(world.graph.degrees)
         self.epochs = Epochs(self.walks.count, config.batch_size, config.seed)
 
-    def loss(self, step: int) -> Tensor:
+    def draw(self, step: int, count: int = 1) -> Drawn:
+        """The nodes to embed, u then v then the negatives, (count, 2P + Q) or (count, 2P + PQ); their keys; which
+        pairs are valid (count, P)."""
         epoch = self.epochs.epoch_of(step)
-        numbers = self.epochs.examples(step, self.world.nodes.device)
-        u, v, valid = self.walks.pairs(numbers)
+        numbers = self.epochs.examples(step, self.world.nodes.device, count)
+        u, v, valid = (tensor.view(numbers.shape) for tensor in self.walks.pairs(numbers.flatten()))
         pair_keys = Stream(self.config.seed, "pairs", epoch).keys(numbers)
-        negatives, negative_keys = self._negatives(step, epoch, pair_keys)
-        targets = torch.cat([u, v, negatives.flatten()])
-        keys = torch.cat([derive(pair_keys, 1), derive(pair_keys, 2), negative_keys.flatten()])
-        batch = sample_minibatch(self.world.capped, targets, self.sampling.sample_sizes, keys, self.sampling.redraw)
-        z = self.encoder(self.world.tables, batch)
-        p = len(numbers)
-        z_n = z[2 * p :].view(*negatives.shape, -1)
-        return unsupervised_loss(z[:p], z[p : 2 * p], z_n, valid)
+        bits = self._negative_draws(step, epoch, pair_keys)
+        targets = torch.cat([u, v, self.negatives.draw(bits)], dim=1)
+        keys = torch.cat([derive(pair_keys, 1), derive(pair_keys, 2), derive(bits, 3)], dim=1)
+        return targets, keys, valid
 
-    def _negatives(self, step: int, epoch: int, pair_keys: Tensor) -> tuple[Tensor, Tensor]:
-        """Negatives and the keys of their neighborhoods: (Q,) for the whole batch, or (P, Q)."""
+    def read(self, drawn: Drawn, out: Tensor | None = None) -> Pairs:
+        targets, keys, valid = drawn
+        batch = sample_minibatch(self.world.capped, targets, self.sampling.sample_sizes, keys, self.sampling.redraw)
+        return Pairs(self.encoder.read(self.world.tables, batch, out), valid)
+
+    def value(self, read: Pairs) -> Tensor:
+        z, p, q = self.encoder.encode(read.reading), len(read.valid), self.config.num_negatives
+        z_n = z[2 * p :].view(p, q, -1) if self.config.negatives_per_pair else z[2 * p :]
+        return unsupervised_loss(z[:p], z[p : 2 * p], z_n, read.valid)
+
+    def _negative_draws(self, step: int, epoch: int, pair_keys: Tensor) -> Tensor:
+        """64 bits for each negative: (count, Q) where they serve a whole batch, (count, P * Q) where each pair."""
         slots = torch.arange(self.config.num_negatives, device=pair_keys.device)
         if self.config.negatives_per_pair:
-            bits = derive(pair_keys[:, None], slots[None] + 8)
-        else:
-            in_epoch = step % self.epochs.steps
-            root = Stream(self.config.seed, "negatives", epoch).keys(slots.new_tensor([in_epoch]))
-            bits = derive(root, slots)
-        return self.negatives.draw(bits), derive(bits, 3)
+            return derive(pair_keys[:, :, None], slots + 8).flatten(1)
+        first = step % self.epochs.steps
+        steps = torch.arange(first, first + len(pair_keys), device=pair_keys.device)
+        return derive(Stream(self.config.seed, "negatives", epoch).keys(steps)[:, None], slots)
 
 
-class Joint:
+class Joint(Objective):
     """The augmented objective: Equation 1 plus the weighted supervised loss, a batch of each in every step."""
 
     def __init__(self, supervised: Supervised, unsupervised: Unsupervised, weight: float) -> None:
         self.supervised, self.unsupervised, self.weight = supervised, unsupervised, weight
         self.epochs = supervised.epochs
 
-    def loss(self, step: int) -> Tensor:
-        return self.unsupervised.loss(step) + self.weight * self.supervised.loss(step)
+    def draw(self, step: int, count: int = 1) -> Drawn:
+        pairs = [self.unsupervised.draw(each) for each in range(step, step + count)]  # epochs end at other steps
+        return *self.supervised.draw(step, count), *(torch.cat(tensors) for tensors in zip(*pairs, strict=True))
+
+    def read(self, drawn: Drawn, out: Tensor | None = None) -> tuple[Labeled, Pairs]:
+        return self.supervised.read(drawn[:2]), self.unsupervised.read(drawn[2:])
+
+    def value(self, read: tuple[Labeled, Pairs]) -> Tensor:
+        return self.unsupervised.value(read[1]) + self.weight * self.supervised.value(read[0])
 
 
 def make_objective(config: Config, encoder: Encoder, head: ClassHead | None, world: World) -> Objective:

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from graphsage.graph.check import check_graph
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, training_graph
 from graphsage.inference.model import Model, input_tables, labeled
+from graphsage.inference.place import place_features
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
 from graphsage.training.loop import Event, run_loop
-from graphsage.training.objective import World, make_objective
+from graphsage.training.objective import Objective, World, make_objective
 
 
 def train(
@@ -46,34 +48,51 @@ def train(
     if config is not None and settings:
         raise ConfigError(f"give settings in config or one by one, not both; got config and {', '.join(settings)}")
     config = (config or Config.from_dict(settings)).resolved()
-    graph, chosen, fitted = _prepare(data, split)
-    check_graph(graph)
-    place = choose_device(device)
-    seen = training_graph(graph, chosen)
-    use_degrees = config.degree_features or (graph.features is None and not config.identity_dim)
-    tables = input_tables(seen, use_degrees)
-    nodes = chosen.nodes("train")
-    model = _new_model(config, seen, tables, nodes, use_degrees)
-    model.features = fitted
-    known = data.about if isinstance(data, Dataset) else {}
-    model.about = {"config": config.as_dict(), **known, **(about or {})}
-    model.to(place)
-    here = graph.to(place)  # one copy of the features serves training and validation
-    seen = seen.replace(features=None, labels=None).to(place).replace(features=here.features, labels=here.labels)
-    capped = cap_degrees(seen, config.max_degree, seed=config.seed, cap=config.sampling().cap)
-    world = World(seen, capped, input_tables(seen, use_degrees), nodes.to(place))
-    module = nn.ModuleDict({"encoder": model.encoder} | ({} if model.head is None else {"head": model.head}))
-    objective = make_objective(config, model.encoder, model.head, world)
-    folder = None if out is None else Path(out)
+    run = set_up(data, split, config, choose_device(device), about or {})
+    model, folder = run.model, None if out is None else Path(out)
     progress = run_loop(
-        config, module, objective, validate=_validator(model, here, chosen), folder=folder,
-        identity=_identity(config, model, world), resume=resume, on_event=on_event,
+        config, run.module, run.objective, validate=_validator(model, run.graph, run.split), folder=folder,
+        identity=_identity(config, model, run.world), resume=resume, on_event=on_event,
     )  # fmt: skip
     model.about["training"] = {"steps": progress.step, "seconds": round(progress.seconds, 3),
                                "best_val_f1": progress.best_f1 if progress.best_f1 >= 0 else None}  # fmt: skip
     if folder is not None:
         model.save(folder)
     return model
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything a run needs, on its device, before the first step."""
+
+    model: Model
+    module: nn.ModuleDict
+    objective: Objective
+    world: World
+    graph: Graph
+    split: Split
+
+
+def set_up(data: Graph | Dataset, split: Split | str | None, config: Config, device: torch.device,
+           about: dict[str, Any]) -> Run:  # fmt: skip
+    """Cut the training graph, cap it, fit the scaler, make the model and put all of it on `device`."""
+    graph, chosen, fitted = _prepare(data, split)
+    check_graph(graph)
+    seen = training_graph(graph, chosen)
+    use_degrees = config.degree_features or (graph.features is None and not config.identity_dim)
+    tables = input_tables(seen, use_degrees)
+    nodes = chosen.nodes("train")
+    model = _new_model(config, seen, tables, nodes, use_degrees)
+    model.features = fitted
+    model.about = {"config": config.as_dict(), **(data.about if isinstance(data, Dataset) else {}), **about}
+    model.to(device)
+    placed = place_features(graph.features, device, config.feature_type)
+    here = graph.replace(features=None).to(device).replace(features=placed)  # one copy serves training and validation
+    seen = seen.replace(features=None, labels=None).to(device).replace(features=placed, labels=here.labels)
+    capped = cap_degrees(seen, config.max_degree, seed=config.seed, cap=config.sampling().cap)
+    world = World(seen, capped, input_tables(seen, use_degrees), nodes.to(device))
+    module = nn.ModuleDict({"encoder": model.encoder} | ({} if model.head is None else {"head": model.head}))
+    return Run(model, module, make_objective(config, model.encoder, model.head, world), world, here, chosen)
 
 
 def choose_device(name: str) -> torch.device:

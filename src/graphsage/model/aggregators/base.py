@@ -18,6 +18,8 @@ class Aggregator(nn.Module):
     """True: the row itself is among what is averaged (Equation 2), and the layer does not concatenate it."""
     linear: ClassVar[bool] = False
     """True: the result is an average of the rows, so it commutes with scaling the table's columns."""
+    padded: ClassVar[bool] = False
+    """True: it takes rows of the input that are padded with zeros or of half precision, as a GPU likes them."""
 
     out_dim: int
 
@@ -28,3 +30,19 @@ class Aggregator(nn.Module):
     def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
         """h (M, in_dim), R neighborhoods, rows (R,) of the table -> (R, out_dim); zero for a row without neighbors."""
         raise NotImplementedError(f"{type(self).__name__} must define forward(h, neighborhood, rows)")
+
+    acts_on_rows: ClassVar[bool] = False
+    """True: it is `reduce` after `on_rows`, which acts on each row alone, so once is enough for a whole graph."""
+
+    @property
+    def row_width(self) -> int:
+        """The width of what `on_rows` returns."""
+        return self.out_dim
+
+    def on_rows(self, h: Tensor) -> Tensor:
+        return h
+
+    def reduce(self, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
+        """`forward`, given what `on_rows` made of the table."""
+        result: Tensor = self(table, neighborhood, rows)
+        return result

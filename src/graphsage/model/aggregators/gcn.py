@@ -10,6 +10,7 @@ from graphsage.model.aggregators.base import Aggregator
 class GCNAggregator(Aggregator):
     includes_self = True
     linear = True
+    padded = True
 
     def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
         total = gather_sum(h, neighborhood) + h[rows]

@@ -4,7 +4,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from graphsage.kernels.backend import on_triton
+from graphsage.kernels.lstm import recur
 from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.product import frozen_linear
 from graphsage.kernels.random import derive
 from graphsage.model.aggregators.base import Aggregator
 
@@ -13,6 +16,8 @@ _ORDER = 1 << 20  # counters of the permutation's draws, away from those of the 
 
 
 class LSTMAggregator(Aggregator):
+    padded = True
+
     def __init__(self, in_dim: int, hidden_dim: int | None = None, depth: int = 1) -> None:
         super().__init__(in_dim)
         self.out_dim = hidden_dim or LSTM_DIM
@@ -20,13 +25,24 @@ class LSTMAggregator(Aggregator):
 
     def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
         if neighborhood.offsets is not None:
-            return self._ragged(h, neighborhood)
-        index = neighborhood.index
-        order = permutations(neighborhood.keys, index.shape[1])
+            return self._ragged(h[:, : self.lstm.input_size], neighborhood)
+        order = permutations(neighborhood.keys, neighborhood.size)
+        if neighborhood.start is not None and self.lstm.num_layers == 1 and on_triton(h):
+            return self._consecutive(h, order, neighborhood)
+        h, index = h[:, : self.lstm.input_size], neighborhood.index
         sequence = h[index.gather(1, order)]  # (R, S, D)
         _, (last, _) = self.lstm(sequence)
         result: Tensor = last[-1] * neighborhood.present[:, None]
         return result
+
+    def _consecutive(self, h: Tensor, order: Tensor, neighborhood: Neighborhood) -> Tensor:
+        """Each row's contribution to the gates is one large product; only the hidden state goes step by step."""
+        assert neighborhood.start is not None
+        weight, recurrent, *biases = (parameter for parameter in self.lstm.parameters())
+        plain = h.shape[1] == weight.shape[1] and h.dtype == weight.dtype
+        gates = h @ weight.t() if plain else frozen_linear(h, weight)
+        last = recur(gates, recurrent, biases[0] + biases[1], order, neighborhood.start)
+        return last * neighborhood.present[:, None]
 
     def _ragged(self, h: Tensor, neighborhood: Neighborhood) -> Tensor:
         """Rows of similar length run together, so that little is padded."""

@@ -9,6 +9,7 @@ from graphsage.model.aggregators.base import Aggregator
 
 class MeanAggregator(Aggregator):
     linear = True
+    padded = True
 
     def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
         return gather_mean(h, neighborhood)

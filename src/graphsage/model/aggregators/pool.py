@@ -2,10 +2,12 @@
 
 from itertools import pairwise
 
+import torch
 from torch import Tensor, nn
 
-from graphsage.kernels.gather import gather_max, gather_mean
+from graphsage.kernels.gather import gather_mean, gather_relu_max
 from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.product import frozen_linear
 from graphsage.model.aggregators.base import Aggregator
 
 POOL_DIM = 512  # Appendix C: 512 in the small model, 1024 in the big one
@@ -13,6 +15,9 @@ POOL_DIM = 512  # Appendix C: 512 in the small model, 1024 in the big one
 
 class PoolAggregator(Aggregator):
     """max over ReLU(W_pool h_u + b); `depth` hidden layers, the paper uses one."""
+
+    acts_on_rows = True
+    padded = True
 
     def __init__(self, in_dim: int, hidden_dim: int | None = None, depth: int = 1) -> None:
         super().__init__(in_dim)
@@ -24,14 +29,39 @@ class PoolAggregator(Aggregator):
             self.mlp.append(nn.ReLU())
 
     def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
-        return self.pool(self.mlp(h), neighborhood)  # the M rows once; gathered ones would repeat
+        return self.reduce(self.on_rows(h), neighborhood, rows)  # the M rows once; gathered ones would repeat
 
-    def pool(self, h: Tensor, neighborhood: Neighborhood) -> Tensor:
-        return gather_max(h, neighborhood)
+    def on_rows(self, h: Tensor) -> Tensor:
+        """All but the last bias and ReLU, which commute with the maximum and are cheaper after it."""
+        for linear in self.hidden:
+            h = torch.relu(_product(h, linear.weight).float() + linear.bias)
+        return _product(h, self.last.weight)
+
+    def reduce(self, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
+        return gather_relu_max(table, neighborhood, self.last.bias)
+
+    @property
+    def hidden(self) -> list[nn.Linear]:
+        return [layer for layer in self.mlp if isinstance(layer, nn.Linear)][:-1]
+
+    @property
+    def last(self) -> nn.Linear:
+        layer = self.mlp[-2]
+        assert isinstance(layer, nn.Linear)
+        return layer
 
 
 class MeanPoolAggregator(PoolAggregator):
     """The variant the paper found no different: mean in place of max."""
 
-    def pool(self, h: Tensor, neighborhood: Neighborhood) -> Tensor:
-        return gather_mean(h, neighborhood)
+    def on_rows(self, h: Tensor) -> Tensor:
+        return torch.relu(super().on_rows(h).float() + self.last.bias)
+
+    def reduce(self, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
+        return gather_mean(table, neighborhood)
+
+
+def _product(h: Tensor, weight: Tensor) -> Tensor:
+    """h W^T; rows of the input may be padded with zeros, and have no gradient."""
+    plain = h.shape[1] == weight.shape[1] and h.dtype == weight.dtype
+    return h @ weight.t() if plain else frozen_linear(h, weight, h.dtype)

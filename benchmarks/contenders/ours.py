@@ -1,0 +1,54 @@
+"""graphsage itself."""
+
+from typing import Any
+
+import torch
+
+from benchmarks.contenders.serve import Task, serve
+from benchmarks.ours import Ours
+from graphsage.graph.build import from_edges
+from graphsage.graph.graph import Graph
+from graphsage.inference.exact import embed_exact
+from graphsage.kernels.random import Stream
+from graphsage.sampling.minibatch import sample_minibatch
+from graphsage.sampling.walks import random_walks
+from graphsage.training.config import Config
+
+WIDTHS = {"pool": 512, "lstm": 128}
+
+
+def prepare(arrays: dict[str, Any], task: str) -> Task:
+    """`step mean`, `step mean float16`, `inference`, `sampling`, `walks`, `build`."""
+    torch.set_num_threads(2)
+    kind, *words = task.split()
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    graph = Graph(tensors["indptr"], tensors["indices"], features=tensors["features"], labels=tensors["labels"],
+                  directed=True)  # fmt: skip
+    nodes = tensors["train"]
+    if kind in ("step", "inference"):
+        aggregator = words[0]
+        settings: dict[str, Any] = {"aggregator": aggregator, "hidden_dim": WIDTHS.get(aggregator)}
+        if len(words) > 1:
+            settings |= {"task": "unsupervised"} if words[1] == "unsupervised" else {"feature_type": words[1]}
+        ours = Ours(graph, nodes, Config(max_degree=None, **settings), "cpu")
+        return ours.run if kind == "step" else lambda: embed_exact(ours.encoder, ours.graph, ours.tables)
+    turn = iter(range(1 << 30))
+    if kind == "sampling":
+
+        def sample() -> object:
+            at = next(turn) * 512 % (len(nodes) - 512)
+            seeds = nodes[at : at + 512]
+            return sample_minibatch(graph, seeds, (25, 10), Stream(0, "bench", at).keys(seeds))
+
+        return sample
+    if kind == "walks":
+        starts = nodes[:100_000]
+        return lambda: random_walks(graph, starts, 5, Stream(next(turn), "bench").keys(starts))
+    if kind == "build":
+        edges = torch.stack([graph.edge_rows, graph.indices.long()], dim=1)
+        return lambda: from_edges(edges, graph.num_nodes, directed=True)
+    raise ValueError(f"no task {task!r}")
+
+
+if __name__ == "__main__":
+    serve(prepare)

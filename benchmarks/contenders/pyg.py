@@ -1,0 +1,114 @@
+"""PyTorch Geometric: its NeighborLoader and SAGEConv, set up as its examples do, in the setting that is fastest.
+
+Its faster sampler (pyg-lib) is not to be had from the package registries, so torch-sparse's is used; the `presampled`
+tasks leave sampling out.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.data import Data
+from torch_geometric.loader import NeighborLoader
+from torch_geometric.nn import SAGEConv
+from torch_geometric.nn.aggr import LSTMAggregation
+from torch_geometric.utils import trim_to_layer
+
+from benchmarks.contenders.serve import Task, serve
+
+B, H = 512, 256
+SIZES = [10, 25]
+
+
+class Sage(nn.Module):
+    """Two SAGEConv layers of 256 with normalized outputs, and a linear head: the paper's form."""
+
+    def __init__(self, dim: int, classes: int, aggregator: str) -> None:
+        super().__init__()
+        options: dict[str, Any] = {"normalize": True, "bias": False}
+        if aggregator == "pool":
+            options |= {"aggr": "max", "project": True}
+        self.convs = nn.ModuleList()
+        for width in (dim, H):
+            more = dict(options)
+            if aggregator == "lstm":
+                more["aggr"] = LSTMAggregation(width, 128)
+            self.convs.append(SAGEConv(width, H, **more))
+        self.head = nn.Linear(H, classes)
+
+    def forward(self, x: Tensor, edge_index: Tensor, sampled_nodes: Any = None, sampled_edges: Any = None) -> Tensor:
+        for i, conv in enumerate(self.convs):
+            if sampled_nodes is not None:
+                x, edge_index, _ = trim_to_layer(i, sampled_nodes, sampled_edges, x, edge_index)
+            x = conv(x, edge_index).relu()
+        return self.head(x)
+
+
+def prepare(arrays: dict[str, Any], task: str) -> Task:
+    """`step mean`, `presampled mean`, `inference mean`, `sampling`, `walks`."""
+    torch.set_num_threads(2)
+    kind, *words = task.split()
+    indptr, indices = torch.from_numpy(arrays["indptr"]), torch.from_numpy(arrays["indices"]).long()
+    x, y = torch.from_numpy(arrays["features"]), torch.from_numpy(arrays["labels"])
+    nodes = torch.from_numpy(arrays["train"])
+    rows = torch.repeat_interleave(torch.arange(len(x)), indptr.diff())
+    if kind == "walks":
+        from torch_cluster import random_walk
+
+        starts = nodes[:100_000]
+        return lambda: random_walk(rows, indices, starts, walk_length=4)
+    classes = y.shape[1] if y.dim() == 2 else int(y.max()) + 1
+    data = Data(x=x, y=y, edge_index=torch.stack([indices, rows]))
+    torch.manual_seed(0)
+    model = Sage(x.shape[1], classes, words[0] if words else "mean")
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+
+    def learn(batch: Any) -> None:
+        optimizer.zero_grad()
+        scores = model(batch.x, batch.edge_index, batch.num_sampled_nodes, batch.num_sampled_edges)[: batch.batch_size]
+        truth = batch.y[: batch.batch_size]
+        if truth.dim() == 2:
+            loss = F.binary_cross_entropy_with_logits(scores, truth.float())
+        else:
+            loss = F.cross_entropy(scores, truth)
+        loss.backward()
+        optimizer.step()
+
+    if kind == "inference":
+        adjacency = torch.sparse_csr_tensor(indptr, indices, torch.ones(len(indices)), (len(x), len(x)))
+
+        @torch.no_grad()
+        def infer() -> object:
+            h = x
+            for conv in model.convs:
+                h = conv(h, adjacency).relu()
+            return h
+
+        return infer
+    loader = NeighborLoader(data, SIZES, input_nodes=nodes, batch_size=B, shuffle=True, num_workers=0)
+
+    def batches() -> Any:
+        while True:
+            yield from loader
+
+    stream = batches()
+    if kind == "sampling":
+        bare = Data(edge_index=data.edge_index, num_nodes=len(x))
+        stream = iter(NeighborLoader(bare, SIZES, input_nodes=nodes, batch_size=B, shuffle=True, num_workers=0))
+        return lambda: next(stream)
+    if kind == "presampled":
+        drawn = [next(stream) for _ in range(6)]
+        turn = iter(range(1 << 30))
+
+        def step() -> None:
+            batch = drawn[next(turn) % len(drawn)]
+            batch.x = x[batch.n_id]
+            learn(batch)
+
+        return step
+    return lambda: learn(next(stream))
+
+
+if __name__ == "__main__":
+    serve(prepare)

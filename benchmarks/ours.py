@@ -1,0 +1,42 @@
+"""The product's own training step and inference on a made graph, set up as `graphsage.train` does."""
+
+import torch
+from torch import nn
+
+from graphsage.graph.graph import Graph
+from graphsage.inference.place import place_features
+from graphsage.model.encoder import Encoder
+from graphsage.model.heads import ClassHead
+from graphsage.training.adam import Adam
+from graphsage.training.config import Config
+from graphsage.training.objective import Objective, World, make_objective
+from graphsage.training.step import Step, make_step
+
+
+class Ours:
+    """One run before its first step. Neighbors are drawn from the whole graph, as the peers' examples do."""
+
+    def __init__(self, graph: Graph, nodes: torch.Tensor, config: Config, device: str) -> None:
+        config = config.resolved()
+        assert graph.features is not None
+        assert graph.labels is not None
+        classes = graph.labels.shape[1] if graph.multilabel else int(graph.labels.max()) + 1
+        torch.manual_seed(0)
+        place = torch.device(device)
+        self.encoder = Encoder(config.encoder(), graph.features.shape[1]).to(place)
+        head = None if config.task == "unsupervised" else ClassHead(config.dim, classes).to(place)
+        placed = place_features(graph.features, place, config.feature_type)
+        assert placed is not None
+        self.graph = graph.replace(features=None).to(place).replace(features=placed)
+        self.tables = [placed]
+        world = World(self.graph, self.graph, self.tables, nodes.to(place))
+        module = nn.ModuleDict({"encoder": self.encoder} | ({} if head is None else {"head": head}))
+        self.module = module.train()
+        self.objective: Objective = make_objective(config, self.encoder, head, world)
+        self.optimizer = Adam(module, config.lr or 0.01, clip=config.clip or 0.0)
+        self.step: Step = make_step(self.objective, module, self.optimizer)
+        self.done = 0
+
+    def run(self) -> None:
+        self.step.run(self.done)
+        self.done += 1

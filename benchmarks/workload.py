@@ -1,0 +1,66 @@
+"""The graphs that everything is measured on, made from a seed: the shapes of Reddit and of PPI."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphsage.graph.graph import Graph
+from graphsage.graph.split import Split
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of a made graph. Labels are planted: features and neighbors both tell something about the class."""
+
+    nodes: int
+    mean_degree: float
+    features: int
+    classes: int
+    train: int
+    multilabel: bool = False
+    max_degree: int = 8000
+
+
+REDDIT = Shape(232_965, 100, 602, 41, 152_410)
+PPI = Shape(44_906, 28.8, 50, 121, 44_906, multilabel=True, max_degree=720)
+SHAPES = {"reddit": REDDIT, "ppi": PPI}
+
+
+def degrees_of(shape: Shape, generator: torch.Generator) -> Tensor:
+    """Power-law degrees with the asked mean, between 1 and max_degree."""
+    weights = torch.rand(shape.nodes, generator=generator).clamp_min(1e-6).pow(-0.6)
+    factor = shape.mean_degree / float(weights.mean())
+    for _ in range(20):  # the bounds take some of the mean away
+        degrees = (weights * factor).round().clamp(1, shape.max_degree)
+        factor *= shape.mean_degree / float(degrees.mean())
+    return degrees.long()
+
+
+def make(shape: Shape, seed: int = 0) -> tuple[Graph, Split]:
+    """About shape.nodes * shape.mean_degree stored edges; every list of neighbors is ascending, as in any graph."""
+    generator = torch.Generator().manual_seed(seed)
+    group = torch.randint(shape.classes, (shape.nodes,), generator=generator)
+    degrees = degrees_of(shape, generator)
+    indptr = torch.cat([torch.zeros(1, dtype=torch.int64), degrees.cumsum(0)])
+    rows = torch.repeat_interleave(torch.arange(shape.nodes), degrees)
+    columns = torch.randint(shape.nodes, (len(rows),), generator=generator, dtype=torch.int64)
+    alike = torch.rand(len(rows), generator=generator) < 0.4
+    order = torch.argsort(group, stable=True)
+    sizes = torch.bincount(group, minlength=shape.classes)
+    first = torch.cat([torch.zeros(1, dtype=torch.int64), sizes.cumsum(0)])
+    of_row = group[rows[alike]]
+    columns[alike] = order[first[of_row] + (columns[alike] % sizes[of_row])]
+    columns = (rows * shape.nodes + columns).sort().values % shape.nodes
+    centers = torch.randn(shape.classes, shape.features, generator=generator)
+    features = torch.randn(shape.nodes, shape.features, generator=generator).add_(centers[group], alpha=0.3)
+    labels = group
+    if shape.multilabel:
+        likely = torch.rand(shape.classes, shape.classes, generator=generator) < 0.3
+        labels = likely[group].to(torch.uint8)
+    part = torch.full((shape.nodes,), 2, dtype=torch.uint8)
+    part[torch.randperm(shape.nodes, generator=generator)[: shape.train]] = 0
+    if shape.train == shape.nodes:
+        part[:] = 0
+    graph = Graph(indptr, columns.int(), features=features, labels=labels, directed=True)
+    return graph, Split(part)

@@ -1,0 +1,49 @@
+"""Dropout whose draws are a pure function of each row's key."""
+
+import torch
+from torch import Tensor
+
+from graphsage.kernels.backend import on_triton
+from graphsage.kernels.random import derive, key_step
+
+BLOCK_ROWS = 256  # 64-bit draws of so few rows stay in cache
+
+
+def dropout(h: Tensor, p: float, keys: Tensor, counter: int) -> Tensor:
+    """Zero each entry of `h` (R, D) with probability p and scale the rest by 1 / (1 - p).
+
+    Draws are those of the place `counter` below each row's key.
+    """
+    result: Tensor = _Dropout.apply(h, p, keys, counter)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, h: Tensor, p: float, keys: Tensor, counter: int) -> Tensor:
+        ctx.save_for_backward(keys)
+        ctx.about = (p, counter)  # type: ignore[attr-defined]
+        return _drop(h, p, keys, counter)
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        (keys,) = ctx.saved_tensors  # type: ignore[attr-defined]
+        p, counter = ctx.about  # type: ignore[attr-defined]
+        return _drop(grads[0], p, keys, counter), None, None, None
+
+
+def _drop(h: Tensor, p: float, keys: Tensor, counter: int) -> Tensor:
+    """Linear in h, so that it is its own gradient."""
+    threshold, factor = int(p * 2**32), 1.0 / (1.0 - p)
+    if on_triton(h):
+        from graphsage.kernels.triton import dropout as fast
+
+        return fast.dropout(h, threshold, factor, keys, key_step(counter))
+    keys = derive(keys, counter)
+    columns = torch.arange(h.shape[1], device=h.device)[None]
+    out = torch.empty_like(h)
+    for rows in range(0, len(h), BLOCK_ROWS):
+        block = slice(rows, rows + BLOCK_ROWS)
+        keep = ((derive(keys[block, None], columns) >> 32) & 0xFFFFFFFF) >= threshold
+        torch.mul(h[block], keep, out=out[block]).mul_(factor)
+    return out

@@ -1,0 +1,64 @@
+"""The input of a layer above the first, where a row's neighbors lie one after the other: forward and backward."""
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+
+@triton.jit
+def _forward(h, present, out, start, MIXED: tl.constexpr, DIM: tl.constexpr, SIZE: tl.constexpr, LANES: tl.constexpr):
+    r = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, LANES)
+    inside = column < DIM
+    own = tl.load(h + r * DIM + column, mask=inside, other=0.0)
+    has = tl.load(present + r) != 0
+    total = tl.zeros([LANES], tl.float32)
+    for s in tl.static_range(SIZE):
+        total += tl.load(h + (start + r * SIZE + s) * DIM + column, mask=inside & has, other=0.0)
+    if MIXED:
+        tl.store(out + r * DIM + column, (total + own) / (SIZE * has + 1), mask=inside)
+    else:
+        tl.store(out + r * 2 * DIM + column, own, mask=inside)
+        tl.store(out + r * 2 * DIM + DIM + column, total / SIZE, mask=inside)
+
+
+@triton.jit
+def _backward(grad, present, out, start, num_rows, MIXED: tl.constexpr, DIM: tl.constexpr, SIZE: tl.constexpr,
+              LANES: tl.constexpr):  # fmt: skip
+    """One program a row of h: a target, a child of one, or neither."""
+    m = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, LANES)
+    inside = column < DIM
+    child = (m - start) // SIZE
+    is_child = (m >= start) & (child < num_rows)
+    is_row = m < num_rows
+    r = tl.where(is_child, child, tl.where(is_row, m, 0))
+    has = tl.load(present + r) != 0
+    if MIXED:
+        g = tl.load(grad + r * DIM + column, mask=inside, other=0.0) / (SIZE * has + 1)
+    else:
+        at = tl.where(is_child, DIM, 0)
+        g = tl.load(grad + r * 2 * DIM + at + column, mask=inside, other=0.0) / tl.where(is_child, SIZE, 1)
+    g = tl.where(is_row | (is_child & has), g, 0.0)
+    tl.store(out + m * DIM + column, g, mask=inside)
+
+
+def forward(h: Tensor, present: Tensor, start: int, size: int, mixed: bool) -> Tensor:
+    count, dim = len(present), h.shape[1]
+    out = h.new_empty(count, dim if mixed else 2 * dim)
+    if count:
+        _forward[(count,)](h, present, out, start, MIXED=mixed, SIZE=size, **_shape(dim))
+    return out
+
+
+def backward(grad: Tensor, present: Tensor, start: int, size: int, mixed: bool, height: int) -> Tensor:
+    dim = grad.shape[1] if mixed else grad.shape[1] // 2
+    out = grad.new_empty(height, dim)
+    if height:
+        _backward[(height,)](grad, present, out, start, len(present), MIXED=mixed, SIZE=size, **_shape(dim))
+    return out
+
+
+def _shape(dim: int) -> dict[str, int]:
+    lanes = triton.next_power_of_2(dim)
+    return {"DIM": dim, "LANES": lanes, "num_warps": max(1, min(8, lanes // 128))}

@@ -1,0 +1,114 @@
+"""One step of an LSTM for all rows, forward and backward: everything but the product with the hidden state.
+
+What the input contributes to the gates was computed once for each row of a table; `order` says which one is next.
+Gates, states and gradients are kept in the table's order, so that nothing is moved and the weights' gradient is one
+product. Gates are torch's: input, forget, cell, output.
+"""
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+
+@triton.jit
+def _sigmoid(x):
+    return 1.0 / (1.0 + tl.exp(-x))
+
+
+@triton.jit
+def _tanh(x):
+    e = tl.exp(-2.0 * tl.abs(x))
+    t = (1.0 - e) / (1.0 + e)
+    return tl.where(x < 0, -t, t)
+
+
+@triton.jit
+def _forward(gates, recurrent, bias, order, hidden, cell, before, cells, start, step, FIRST: tl.constexpr,
+             SIZE: tl.constexpr, DIM: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+    r = tl.program_id(0).to(tl.int64)
+    c = tl.arange(0, LANES)
+    inside = c < DIM
+    at = start + r * SIZE + tl.load(order + r * SIZE + step)
+    here = gates + at * 4 * DIM + c
+    i = tl.load(here, mask=inside, other=0.0) + tl.load(bias + c, mask=inside, other=0.0)
+    f = tl.load(here + DIM, mask=inside, other=0.0) + tl.load(bias + DIM + c, mask=inside, other=0.0)
+    g = tl.load(here + 2 * DIM, mask=inside, other=0.0) + tl.load(bias + 2 * DIM + c, mask=inside, other=0.0)
+    o = tl.load(here + 3 * DIM, mask=inside, other=0.0) + tl.load(bias + 3 * DIM + c, mask=inside, other=0.0)
+    old_h = tl.zeros([LANES], tl.float32)
+    old_c = tl.zeros([LANES], tl.float32)
+    if not FIRST:
+        more = recurrent + r * 4 * DIM + c
+        i += tl.load(more, mask=inside, other=0.0)
+        f += tl.load(more + DIM, mask=inside, other=0.0)
+        g += tl.load(more + 2 * DIM, mask=inside, other=0.0)
+        o += tl.load(more + 3 * DIM, mask=inside, other=0.0)
+        old_h = tl.load(hidden + r * DIM + c, mask=inside, other=0.0)
+        old_c = tl.load(cell + r * DIM + c, mask=inside, other=0.0)
+    i = _sigmoid(i)
+    f = _sigmoid(f)
+    g = _tanh(g)
+    o = _sigmoid(o)
+    new_c = f * old_c + i * g
+    tl.store(here, i, mask=inside)
+    tl.store(here + DIM, f, mask=inside)
+    tl.store(here + 2 * DIM, g, mask=inside)
+    tl.store(here + 3 * DIM, o, mask=inside)
+    tl.store(before + at * DIM + c, old_h, mask=inside)
+    tl.store(cells + at * DIM + c, old_c, mask=inside)
+    tl.store(cell + r * DIM + c, new_c, mask=inside)
+    tl.store(hidden + r * DIM + c, o * _tanh(new_c), mask=inside)
+
+
+@triton.jit
+def _backward(gates, d_table, cells, order, d_hidden, d_cell, d_gates, start, step, LAST: tl.constexpr,
+              SIZE: tl.constexpr, DIM: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+    """Gradients of the gates, in the table's order and, for the product that comes next, in the rows' order."""
+    r = tl.program_id(0).to(tl.int64)
+    c = tl.arange(0, LANES)
+    inside = c < DIM
+    at = start + r * SIZE + tl.load(order + r * SIZE + step)
+    here = gates + at * 4 * DIM + c
+    i = tl.load(here, mask=inside, other=0.0)
+    f = tl.load(here + DIM, mask=inside, other=0.0)
+    g = tl.load(here + 2 * DIM, mask=inside, other=0.0)
+    o = tl.load(here + 3 * DIM, mask=inside, other=0.0)
+    old_c = tl.load(cells + at * DIM + c, mask=inside, other=0.0)
+    t = _tanh(f * old_c + i * g)
+    dh = tl.load(d_hidden + r * DIM + c, mask=inside, other=0.0)
+    dc = dh * o * (1.0 - t * t)
+    if not LAST:
+        dc += tl.load(d_cell + r * DIM + c, mask=inside, other=0.0)
+    d_i = dc * g * i * (1.0 - i)
+    d_f = dc * old_c * f * (1.0 - f)
+    d_g = dc * i * (1.0 - g * g)
+    d_o = dh * t * o * (1.0 - o)
+    tl.store(d_cell + r * DIM + c, dc * f, mask=inside)
+    out = d_gates + r * 4 * DIM + c
+    there = d_table + at * 4 * DIM + c
+    tl.store(there, d_i, mask=inside)
+    tl.store(there + DIM, d_f, mask=inside)
+    tl.store(there + 2 * DIM, d_g, mask=inside)
+    tl.store(there + 3 * DIM, d_o, mask=inside)
+    tl.store(out, d_i, mask=inside)
+    tl.store(out + DIM, d_f, mask=inside)
+    tl.store(out + 2 * DIM, d_g, mask=inside)
+    tl.store(out + 3 * DIM, d_o, mask=inside)
+
+
+def forward(gates: Tensor, recurrent: Tensor, bias: Tensor, order: Tensor, hidden: Tensor, cell: Tensor,
+            before: Tensor, cells: Tensor, start: int, step: int) -> None:  # fmt: skip
+    count, size = order.shape
+    _forward[(count,)](gates, recurrent, bias, order, hidden, cell, before, cells, start, step, FIRST=step == 0,
+                       SIZE=size, **_shape(hidden.shape[1]))  # fmt: skip
+
+
+def backward(gates: Tensor, d_table: Tensor, cells: Tensor, order: Tensor, d_hidden: Tensor, d_cell: Tensor,
+             d_gates: Tensor, start: int, step: int) -> None:  # fmt: skip
+    count, size = order.shape
+    _backward[(count,)](gates, d_table, cells, order, d_hidden, d_cell, d_gates, start, step, LAST=step == size - 1,
+                        SIZE=size, **_shape(d_hidden.shape[1]))  # fmt: skip
+
+
+def _shape(dim: int) -> dict[str, int]:
+    lanes = triton.next_power_of_2(dim)
+    return {"DIM": dim, "LANES": lanes, "num_warps": max(1, min(4, lanes // 64))}

@@ -1,0 +1,58 @@
+"""ReLU and scaling to length 1 (Algorithm 1, lines 5 and 7), forward and backward, one pass each."""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+
+@triton.jit
+def _forward(x, y, inverse, epsilon, RELU: tl.constexpr, UNIT: tl.constexpr, DIM: tl.constexpr, LANES: tl.constexpr):
+    r = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, LANES)
+    inside = column < DIM
+    h = tl.load(x + r * DIM + column, mask=inside, other=0.0)
+    if RELU:
+        h = tl.maximum(h, 0.0)
+    if UNIT:
+        by = 1.0 / tl.maximum(tl.sqrt(tl.sum(h * h, axis=0)), epsilon)
+        tl.store(inverse + r, by)
+        h = h * by
+    tl.store(y + r * DIM + column, h, mask=inside)
+
+
+@triton.jit
+def _backward(grad, y, inverse, out, epsilon, RELU: tl.constexpr, UNIT: tl.constexpr, DIM: tl.constexpr,
+              LANES: tl.constexpr):  # fmt: skip
+    r = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, LANES)
+    inside = column < DIM
+    g = tl.load(grad + r * DIM + column, mask=inside, other=0.0)
+    h = tl.load(y + r * DIM + column, mask=inside, other=0.0)
+    if UNIT:
+        by = tl.load(inverse + r)
+        along = tl.sum(g * h, axis=0)
+        along = tl.where(by * epsilon < 1.0, along, 0.0)  # below epsilon the length is a constant
+        g = (g - h * along) * by
+    if RELU:
+        g = tl.where(h > 0, g, 0.0)
+    tl.store(out + r * DIM + column, g, mask=inside)
+
+
+def forward(x: Tensor, relu: bool, unit: bool, epsilon: float) -> tuple[Tensor, Tensor]:
+    y, inverse = torch.empty_like(x), x.new_empty(len(x))
+    if x.numel():
+        _forward[(len(x),)](x, y, inverse, epsilon, RELU=relu, UNIT=unit, **_shape(x))
+    return y, inverse
+
+
+def backward(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, epsilon: float) -> Tensor:
+    out = torch.empty_like(y)
+    if y.numel():
+        _backward[(len(y),)](grad, y, inverse, out, epsilon, RELU=relu, UNIT=unit, **_shape(y))
+    return out
+
+
+def _shape(x: Tensor) -> dict[str, int]:
+    lanes = triton.next_power_of_2(x.shape[1])
+    return {"DIM": x.shape[1], "LANES": lanes, "num_warps": max(1, min(8, lanes // 128))}

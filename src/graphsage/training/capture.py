@@ -1,0 +1,158 @@
+"""The whole training step as one CUDA graph: captured once for each shape of batch, then replayed.
+
+Reading does not depend on the weights, so while one step learns, a second stream of the same graph already draws and
+gathers for the next one. Two graphs take turns, each learning from the buffers that the other one filled.
+"""
+
+import dataclasses
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from graphsage.training.adam import Adam
+from graphsage.training.objective import Drawn, Objective
+from graphsage.training.step import EagerStep, buffer_of
+
+STAGED = 512  # steps whose examples are drawn at once, between two replays
+WARM_UP = 3  # torch and cuBLAS allocate on first use, which must not happen during capture
+
+
+class CapturedStep:
+    """Does what EagerStep does. Falls back to it, with a warning, where something in the step cannot be captured."""
+
+    def __init__(self, objective: Objective, module: nn.Module, optimizer: Adam) -> None:
+        self.objective, self.module, self.optimizer = objective, module, optimizer
+        self.total = torch.zeros((), dtype=torch.float64, device=next(module.parameters()).device)
+        self.eager: EagerStep | None = None
+        self.captures: dict[tuple[torch.Size, ...], _Capture] = {}
+        self._first = self._count = 0
+        self._current: _Capture | None = None
+
+    def run(self, step: int) -> None:
+        if self.eager is None and not self._first <= step < self._first + self._count:
+            self._stage(step)
+        if self.eager is not None:
+            self.eager.run(step)
+            return
+        assert self._current is not None
+        self.optimizer.set_rate()
+        self._current.replay()
+
+    def take_loss(self) -> Tensor:
+        if self.eager is not None:
+            return self.eager.take_loss()
+        total = self.total.clone()
+        self.total.zero_()
+        return total
+
+    def _stage(self, step: int) -> None:
+        self._first, self._count = step, self.objective.epochs.run(step, STAGED)
+        drawn = self.objective.draw(step, self._count)
+        shape = tuple(tensor.shape[1:] for tensor in drawn)
+        if shape not in self.captures:
+            try:
+                self.captures[shape] = _Capture(self.objective, self.module, self.optimizer, self.total, drawn)
+            except RuntimeError as error:
+                torch.cuda.synchronize()
+                reason = str(error).strip().splitlines()[0]
+                warnings.warn(f"the step cannot be captured and runs call by call: {reason}", stacklevel=2)
+                self.eager = EagerStep(self.objective, self.module, self.optimizer)
+                return
+        self._current = self.captures[shape]
+        self._current.stage(drawn)
+
+
+class _Capture:
+    """The two graphs for one shape of batch, and what they read and write."""
+
+    def __init__(self, objective: Objective, module: nn.Module, optimizer: Adam, total: Tensor, drawn: Drawn) -> None:
+        self.objective, self.module, self.optimizer, self.total = objective, module, optimizer, total
+        self.staged = tuple(tensor.new_empty(STAGED, *tensor.shape[1:]) for tensor in drawn)
+        self.cursor = torch.zeros(1, dtype=torch.int64, device=total.device)
+        self.last = torch.zeros_like(self.cursor)
+        self.turn = 0
+        self.stage(drawn)
+        self.slots = [self._read(), self._read()]
+        self._warm_up()
+        self.graphs = [self._capture(0), self._capture(1)]
+
+    def stage(self, drawn: Drawn) -> None:
+        """Take the next steps' examples, and read for the first of them."""
+        for buffer, tensor in zip(self.staged, drawn, strict=True):
+            buffer[: len(tensor)].copy_(tensor)
+        self.cursor.zero_()
+        self.last.fill_(len(drawn[0]) - 1)
+        if hasattr(self, "graphs"):
+            self._fill(self.turn)
+
+    def replay(self) -> None:
+        self.graphs[self.turn].replay()
+        self.turn = 1 - self.turn
+
+    def _read(self, out: Tensor | None = None) -> Any:
+        return self.objective.read(tuple(tensor.index_select(0, self.cursor)[0] for tensor in self.staged), out)
+
+    def _fill(self, turn: int) -> None:
+        """Read what the cursor stands at into the buffers of one turn."""
+        slot = self.slots[turn]
+        read = self._read(buffer_of(slot))
+        pairs = [(a, b) for a, b in zip(_tensors(slot), _tensors(read), strict=True) if a.data_ptr() != b.data_ptr()]
+        torch._foreach_copy_([a for a, _ in pairs], [b for _, b in pairs])
+
+    def _learn(self, turn: int) -> None:
+        loss = self.objective.value(self.slots[turn])
+        self.optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        self.optimizer.step()
+        self.total += loss.detach()
+
+    def _warm_up(self) -> None:
+        """Run a few steps on a side stream, as capturing demands, and undo what they learned."""
+        weights = [value.clone() for value in self.module.state_dict().values()]
+        moments = {p: {name: value.clone() for name, value in s.items()} for p, s in self.optimizer.state.items()}
+        steps, total = self.optimizer.steps.clone(), self.total.clone()
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for turn in (0, 1) * WARM_UP:
+                self._fill(1 - turn)
+                self._learn(turn)
+        torch.cuda.current_stream().wait_stream(stream)
+        for value, before in zip(self.module.state_dict().values(), weights, strict=True):
+            value.copy_(before)
+        for parameter, state in self.optimizer.state.items():
+            for name in ("exp_avg", "exp_avg_sq"):
+                before = moments.get(parameter, {}).get(name)
+                state[name].zero_() if before is None else state[name].copy_(before)
+        self.optimizer.steps.copy_(steps)
+        self.total.copy_(total)
+
+    def _capture(self, turn: int) -> torch.cuda.CUDAGraph:
+        graph = torch.cuda.CUDAGraph()
+        # Learning is many short kernels in a row: they go first, and reading ahead takes what they leave idle.
+        here = torch.cuda.Stream(priority=-1)  # type: ignore[no-untyped-call]
+        ahead = torch.cuda.Stream(priority=0)  # type: ignore[no-untyped-call]
+        with torch.cuda.graph(graph, stream=here):
+            self.cursor += 1
+            torch.minimum(self.cursor, self.last, out=self.cursor)  # what is read after the last step is never used
+            ahead.wait_stream(here)
+            with torch.cuda.stream(ahead):
+                self._fill(1 - turn)
+            self._learn(turn)
+            here.wait_stream(ahead)
+        return graph
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """Every tensor inside nested dataclasses and tuples, in a fixed order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _tensors(item)
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from _tensors(getattr(value, field.name))

@@ -1,0 +1,70 @@
+"""One training step: read, loss, gradient, Adam. Here as plain torch calls; `capture` replays it as one CUDA graph."""
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from graphsage.training.adam import Adam
+from graphsage.training.objective import Drawn, Objective
+
+STAGED = 16  # steps whose examples are drawn together: arithmetic on a few numbers costs as much as on many
+
+
+class Step(Protocol):
+    def run(self, step: int) -> None:
+        """Do step number `step` and add its loss to a running sum."""
+
+    def take_loss(self) -> Tensor:
+        """The sum of the losses since this was asked last."""
+
+
+@dataclass
+class EagerStep:
+    objective: Objective
+    module: nn.Module
+    optimizer: Adam
+    total: Tensor = field(init=False)
+    _drawn: Drawn = ()
+    _first: int = 0
+    _count: int = 0
+    _buffer: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        self.total = torch.zeros((), dtype=torch.float64, device=next(self.module.parameters()).device)
+
+    def run(self, step: int) -> None:
+        read = self.objective.read(self._draws(step), self._buffer)
+        loss = self.objective.value(read)
+        self.optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        self.optimizer.step()
+        self.total += loss.detach()
+        self._buffer = buffer_of(read)
+
+    def take_loss(self) -> Tensor:
+        total, self.total = self.total, torch.zeros_like(self.total)
+        return total
+
+    def _draws(self, step: int) -> Drawn:
+        if not self._first <= step < self._first + self._count:
+            self._first, self._count = step, self.objective.epochs.run(step, STAGED)
+            self._drawn = self.objective.draw(step, self._count)
+        return tuple(tensor[step - self._first] for tensor in self._drawn)
+
+
+def buffer_of(read: Any) -> Tensor | None:
+    """The rows that a reading holds, to be overwritten by the next one; none where it holds several."""
+    reading = getattr(read, "reading", None)
+    return None if reading is None else reading.x
+
+
+def make_step(objective: Objective, module: nn.Module, optimizer: Adam) -> Step:
+    """Captured where a GPU has Triton (GRAPHSAGE_CAPTURE=0 prevents it), call by call everywhere else."""
+    if optimizer.on_device and optimizer.steps.is_cuda and os.environ.get("GRAPHSAGE_CAPTURE", "1") != "0":
+        from graphsage.training.capture import CapturedStep
+
+        return CapturedStep(objective, module, optimizer)
+    return EagerStep(objective, module, optimizer)
