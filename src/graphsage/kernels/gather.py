@@ -43,7 +43,7 @@ def gather_relu_max(table: Tensor, neighborhood: Neighborhood, bias: Tensor) -> 
         n = neighborhood
         best: Tensor = _ReluMax.apply(table, bias, n.present, n.start, n.size)  # type: ignore[no-untyped-call]
         return best
-    return torch.relu(gather_max(table, neighborhood).float() + bias) * neighborhood.present[:, None]
+    return torch.relu(gather_max(table, neighborhood) + bias) * neighborhood.present[:, None]
 
 
 def _block(table: Tensor, neighborhood: Neighborhood) -> Tensor:

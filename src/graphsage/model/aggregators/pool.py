@@ -34,7 +34,7 @@ class PoolAggregator(Aggregator):
     def on_rows(self, h: Tensor) -> Tensor:
         """All but the last bias and ReLU, which commute with the maximum and are cheaper after it."""
         for linear in self.hidden:
-            h = torch.relu(_product(h, linear.weight).float() + linear.bias)
+            h = torch.relu(_product(h, linear.weight) + linear.bias)
         return _product(h, self.last.weight)
 
     def reduce(self, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ class MeanPoolAggregator(PoolAggregator):
     """The variant the paper found no different: mean in place of max."""
 
     def on_rows(self, h: Tensor) -> Tensor:
-        return torch.relu(super().on_rows(h).float() + self.last.bias)
+        return torch.relu(super().on_rows(h) + self.last.bias)
 
     def reduce(self, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
         return gather_mean(table, neighborhood)
