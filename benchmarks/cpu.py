@@ -1,0 +1,232 @@
+"""Speed on a CPU beside the peers and the floor, interleaved in one run: `python -m benchmarks.cpu` (or `make bench`).
+
+Peers run in environments of their own, named by --pyg and --dgl (an interpreter each); without one, its column is
+empty and the ratios that need it are not judged. Writes results/bench/cpu.json and exits 1 when a target is missed.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.workload import SHAPES, make
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One contender at one task."""
+
+    who: str
+    task: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Entries that take turns. `each` is how many runs a turn has."""
+
+    name: str
+    shape: str
+    entries: tuple[Entry, ...]
+    each: int = 5
+
+
+def _steps(aggregator: str, *peers: str) -> tuple[Entry, ...]:
+    return (Entry("ours", f"step {aggregator}"), Entry("floor", f"products {aggregator}"),
+            *(Entry(peer, f"step {aggregator}") for peer in peers))  # fmt: skip
+
+
+GROUPS = (
+    Group("mean", "reddit", (*_steps("mean", "pyg", "dgl"), Entry("floor", "gather"), Entry("dgl", "graphbolt mean"))),
+    Group("mean, half tables", "reddit", (Entry("ours", "step mean"), Entry("ours", "step mean float16"),
+                                          Entry("ours", "step mean bfloat16"))),
+    Group("gcn", "reddit", (*_steps("gcn", "dgl"), Entry("floor", "gather"))),
+    Group("pool", "reddit", _steps("pool", "pyg", "dgl"), 2),
+    Group("lstm", "reddit", _steps("lstm", "pyg"), 1),
+    Group("unsupervised", "reddit", (Entry("ours", "step mean unsupervised"),), 3),
+    Group("inference", "reddit", (Entry("ours", "inference mean"), Entry("pyg", "inference mean"),
+                                  Entry("dgl", "inference mean")), 1),
+    Group("sampling", "reddit", (Entry("ours", "sampling"), Entry("pyg", "sampling"), Entry("dgl", "sampling"))),
+    Group("walks", "reddit", (Entry("ours", "walks"), Entry("pyg", "walks"), Entry("dgl", "walks"))),
+    Group("PPI-shaped", "ppi", (*_steps("mean", "pyg", "dgl"), Entry("dgl", "graphbolt mean"))),
+)  # fmt: skip
+TARGETS: dict[str, tuple[str, str, float]] = {
+    "mean: ours / floor": ("at most", "step mean", 1.5),
+    "mean: PyG / ours": ("at least", "step mean", 5.0),
+    "mean: DGL / ours": ("at least", "step mean", 4.5),
+    "mean: GraphBolt / ours": ("at least", "step mean", 4.5),
+    "gcn: ours / floor": ("at most", "step gcn", 1.5),
+    "pool: best peer / ours": ("at least", "step pool", 2.0),
+    "lstm: best peer / ours": ("at least", "step lstm", 4.0),
+    "inference: DGL / ours": ("at least", "inference mean", 2.0),
+    "sampling: best peer / ours": ("at least", "sampling", 1.0),
+    "walks: best peer / ours": ("at least", "walks", 1.0),
+    "PPI-shaped: best peer / ours": ("at least", "step mean", 2.0),
+    "mean: peak memory, ours / lowest peer": ("at most", "step mean", 1.0),
+}
+
+
+class Contender:
+    """A process that runs one task when told to."""
+
+    def __init__(self, python: str, entry: Entry, folder: Path) -> None:
+        environment = {**os.environ, "PYTHONPATH": f"src{os.pathsep}.", "OMP_NUM_THREADS": "2"}
+        self.process = subprocess.Popen(
+            [python, "-m", f"benchmarks.contenders.{entry.who}", str(folder), entry.task],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+        )  # fmt: skip
+        self.seconds: list[float] = []
+        self.peak = 0
+        self.error = self._answer().get("error")
+
+    def turn(self, runs: int) -> None:
+        assert self.process.stdin is not None
+        print(runs, file=self.process.stdin, flush=True)
+        answer = self._answer()
+        self.seconds += answer.get("seconds", [])
+        self.peak = answer.get("peak", self.peak)
+        self.error = answer.get("error")
+
+    def stop(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        answer: dict[str, Any] = json.loads(line) if line else {"error": "it stopped without an answer"}
+        return answer
+
+
+def write(folder: Path, shape: str) -> None:
+    """The made graph as plain arrays that every contender loads."""
+    graph, split = make(SHAPES[shape])
+    assert graph.features is not None
+    assert graph.labels is not None
+    arrays = {"indptr": graph.indptr, "indices": graph.indices, "features": graph.features, "labels": graph.labels,
+              "train": split.nodes("train")}  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, tensor in arrays.items():
+        np.save(folder / f"{name}.npy", tensor.numpy())
+
+
+def measure(group: Group, pythons: dict[str, str], folder: Path, rounds: int) -> dict[str, Any]:
+    """Every entry's median seconds and peak bytes; entries take turns, so that noise meets all of them."""
+    found: dict[str, Any] = {}
+    running: dict[Entry, Contender] = {}
+    for entry in group.entries:
+        if entry.who not in pythons:
+            continue
+        contender = Contender(pythons[entry.who], entry, folder)
+        if contender.error:
+            found[f"{entry.who}: {entry.task}"] = {"error": contender.error}
+            contender.stop()
+        else:
+            running[entry] = contender
+    for _ in range(rounds):
+        for contender in running.values():
+            contender.turn(group.each)
+    for entry, contender in running.items():
+        contender.stop()
+        if contender.error or not contender.seconds:
+            found[f"{entry.who}: {entry.task}"] = {"error": contender.error or "no answer"}
+            continue
+        found[f"{entry.who}: {entry.task}"] = {
+            "seconds": statistics.median(contender.seconds), "fastest": min(contender.seconds),
+            "runs": len(contender.seconds), "peak_bytes": contender.peak,
+        }  # fmt: skip
+    return found
+
+
+def seconds(found: dict[str, Any], who: str, task: str) -> float | None:
+    value = found.get(f"{who}: {task}", {}).get("seconds")
+    return None if value is None else float(value)
+
+
+def judge(results: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each target beside what was measured; a ratio whose peer is missing is left open."""
+    rows = []
+    for name, (sense, task, limit) in TARGETS.items():
+        group, what = name.split(": ")
+        found = results.get(group, {})
+        ours = seconds(found, "ours", task)
+        if ours is None:
+            continue
+        peers = {
+            key: value["seconds"] for key, value in found.items() if "seconds" in value and key[:4] in ("pyg:", "dgl:")
+        }
+        ratio: float | None = None
+        if what == "ours / floor":
+            parts = [seconds(found, "floor", f"products {group}"), seconds(found, "floor", "gather")]
+            known = [part for part in parts if part is not None]
+            ratio = ours / sum(known) if len(known) == 2 else None
+        elif what.startswith("peak"):
+            peaks = [
+                value["peak_bytes"]
+                for key, value in found.items()
+                if key[:4] in ("pyg:", "dgl:") and "peak_bytes" in value
+            ]
+            ratio = found[f"ours: {task}"]["peak_bytes"] / min(peaks) if peaks else None
+        else:
+            who = {"PyG": "pyg: step", "DGL": "dgl:", "GraphBolt": "dgl: graphbolt", "best": ""}[what.split(" ")[0]]
+            chosen = [
+                s for key, s in peers.items() if key.startswith(who) and (who != "dgl:" or "graphbolt" not in key)
+            ]
+            ratio = min(chosen) / ours if chosen else None
+        met = None if ratio is None else (ratio <= limit if sense == "at most" else ratio >= limit)
+        rows.append({"ratio": name, "measured": ratio, "target": f"{sense} {limit}", "met": met})
+    return rows
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--out", type=Path, default=Path("results/bench/cpu.json"))
+    options.add_argument("--only", nargs="*", help="names of groups; all by default")
+    options.add_argument("--pyg", help="an interpreter with torch_geometric and torch-sparse")
+    options.add_argument("--dgl", help="an interpreter with dgl")
+    options.add_argument("--rounds", type=int, default=6)
+    asked = options.parse_args()
+    pythons = {"ours": sys.executable, "floor": sys.executable}
+    pythons |= {who: path for who in ("pyg", "dgl") if (path := getattr(asked, who))}
+    results: dict[str, dict[str, Any]] = {}
+    if asked.only and asked.out.exists():
+        results = json.loads(asked.out.read_text(encoding="utf-8"))["groups"]
+    with tempfile.TemporaryDirectory() as root:
+        for group in GROUPS:
+            if asked.only and group.name not in asked.only:
+                continue
+            folder = Path(root) / group.shape
+            if not folder.exists():
+                write(folder, group.shape)
+            results[group.name] = measure(group, pythons, folder, asked.rounds)
+            for key, value in results[group.name].items():
+                told = value.get("error") or f"{value['seconds']:.4f} s, {value['peak_bytes'] / 1e9:.2f} GB"
+                print(f"{group.name:18} {key:28} {told}", flush=True)
+    rows = judge(results)
+    report = {
+        "what": "median seconds of one run (step, inference, sampling of 512 seeds, 100,000 walks), 2 threads",
+        "command": "make bench", "groups": results, "targets": rows, "machine": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(), "compiler": bool(shutil.which("g++")),
+        "note": "PyG draws with torch-sparse: pyg-lib, its faster sampler, is not to be had from the registries",
+    }  # fmt: skip
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    asked.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    for row in rows:
+        word = {None: "open", True: "ok", False: "missed"}[row["met"]]
+        measured = "-" if row["measured"] is None else f"{row['measured']:.2f}"
+        print(f"{word:7}{row['ratio']:42}{measured:>8}   {row['target']}")
+    return 1 if any(row["met"] is False for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
