@@ -195,17 +195,19 @@ def main() -> int:
     options.add_argument("--pyg", help="an interpreter with torch_geometric and torch-sparse")
     options.add_argument("--dgl", help="an interpreter with dgl")
     options.add_argument("--rounds", type=int, default=6)
+    options.add_argument("--data", type=Path, help="keep the made graphs in this folder, or take them from it")
     asked = options.parse_args()
     pythons = {"ours": sys.executable, "floor": sys.executable}
     pythons |= {who: path for who in ("pyg", "dgl") if (path := getattr(asked, who))}
     results: dict[str, dict[str, Any]] = {}
     if asked.only and asked.out.exists():
         results = json.loads(asked.out.read_text(encoding="utf-8"))["groups"]
-    with tempfile.TemporaryDirectory() as root:
+    with tempfile.TemporaryDirectory() as temporary:
+        root = asked.data or Path(temporary)
         for group in GROUPS:
             if asked.only and group.name not in asked.only:
                 continue
-            folder = Path(root) / group.shape
+            folder = root / group.shape
             if not folder.exists():
                 write(folder, group.shape)
             results[group.name] = measure(group, pythons, folder, asked.rounds)
@@ -215,7 +217,7 @@ def main() -> int:
     rows = judge(results)
     report = {
         "what": "median seconds of one run (step, inference, sampling of 512 seeds, 100,000 walks), 2 threads",
-        "command": "make bench", "groups": results, "targets": rows, "machine": platform.processor() or platform.machine(),
+        "command": "make bench", "groups": results, "targets": rows, "machine": platform.machine(),
         "cores": os.cpu_count(), "compiler": bool(shutil.which("g++")),
         "note": "PyG draws with torch-sparse: pyg-lib, its faster sampler, is not to be had from the registries",
     }  # fmt: skip

@@ -36,7 +36,8 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
     indptr, indices = torch.from_numpy(arrays["indptr"]), torch.from_numpy(arrays["indices"]).long()
     x, y = torch.from_numpy(arrays["features"]), torch.from_numpy(arrays["labels"])
     nodes = torch.from_numpy(arrays["train"])
-    graph = dgl.graph(("csc", (indptr, indices, [])), num_nodes=len(x))
+    rows = torch.repeat_interleave(torch.arange(len(x)), indptr.diff())
+    graph = dgl.graph((indices, rows), num_nodes=len(x))
     classes = y.shape[1] if y.dim() == 2 else int(y.max()) + 1
     if kind == "walks":
         starts = nodes[:100_000]
@@ -80,7 +81,7 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
 
         def bolt() -> None:
             batch = next(stream)
-            learn(batch.blocks, x[batch.input_nodes()], batch.labels)
+            learn(batch.blocks, x[batch.input_nodes], batch.labels)
 
         return bolt
     sampler = dgl.dataloading.NeighborSampler([25, 10])

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from graphsage.graph.graph import Graph
+from graphsage.kernels.memory import table
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.random import Stream, derive
 from graphsage.model.encoder import Encoder
@@ -75,13 +76,13 @@ def _everyone(encoder: Encoder, k: int, graph: Graph, tables: Sequence[Tensor], 
     def rows(start: int, stop: int) -> Tensor:
         return encoder.x(tables, everyone[start:stop]) if below is None else below[start:stop]
 
+    out = table(graph.num_nodes, encoder.config.dim, device)
     once: Tensor | None = None
     if layer.acts_on_rows:
-        once = torch.empty(graph.num_nodes, layer.row_width, device=device)
+        once = table(graph.num_nodes, layer.row_width, device)
         for start in range(0, graph.num_nodes, BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, graph.num_nodes)
-            once[start:stop] = layer.on_rows(rows(start, stop))
-    out = torch.empty(graph.num_nodes, encoder.config.dim, device=device)
+            layer.on_rows(rows(start, stop), once[start:stop], out[start:stop])
     for start, stop in _blocks(graph, None, block_edges):
         block = everyone[start:stop]
         first, last = (int(graph.indptr[at]) for at in (start, stop))
@@ -89,7 +90,7 @@ def _everyone(encoder: Encoder, k: int, graph: Graph, tables: Sequence[Tensor], 
         offsets = (graph.indptr[start : stop + 1] - first).to(index.dtype)
         neighborhood = Neighborhood.ragged(index, offsets, derive(Stream(seed, "exact").keys(block), k))
         if once is not None:
-            out[start:stop] = layer.after_rows(rows(start, stop), once, neighborhood, block)
+            layer.after_rows(once, neighborhood, block, out[start:stop])
         elif below is None:
             out[start:stop] = encoder.first(tables, block, neighborhood)
         else:

@@ -54,10 +54,11 @@ def sample_offsets(degree: Tensor, size: int, keys: Tensor) -> Tensor:
     slots = torch.arange(size, device=keys.device)[:, None]
     enough = degree >= size
     last = torch.where(enough, degree - size + slots, (degree - 1).clamp_min(0))  # (size, R): rows contiguous
-    chosen = below(derive(keys[None], slots), last + 1)
+    chosen = below(derive(keys[None], slots), last + 1).int()
+    last = last.int()
     for j in range(1, size):
-        taken = (chosen[:j] == chosen[j]).any(dim=0)
-        torch.where(taken & enough, last[j], chosen[j], out=chosen[j])
+        free = (chosen[:j] ^ chosen[j]).amin(dim=0).bool()  # no zero: four times as fast as (==).any
+        torch.where(free | ~enough, chosen[j], last[j], out=chosen[j])
     return chosen.t()
 
 

@@ -86,22 +86,35 @@ class SageLayer(nn.Module):
     def row_width(self) -> int:
         return self._neighbor_weight.shape[0] if self._projects else self.aggregator.row_width
 
-    def on_rows(self, h: Tensor) -> Tensor:
-        """h (M, D) -> (M, row_width): the aggregator's own transformation or, as averaging commutes with it, W."""
-        return h @ self._neighbor_weight.t() if self._projects else self.aggregator.on_rows(h)
-
-    def after_rows(self, own: Tensor, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
-        """h^k of `rows`, whose h^(k-1) is `own`, from what `on_rows` made of every node."""
-        aggregated = self.aggregator.reduce(table, neighborhood, rows)
-        if not self._projects:
-            return self.transform(aggregated if self.aggregator.includes_self else torch.cat([own, aggregated], dim=1))
-        bias = self.neighbor_weight.bias if self.halves else self.weight.bias
-        aggregated = aggregated if bias is None else aggregated + bias
+    def on_rows(self, h: Tensor, once: Tensor, out: Tensor) -> None:
+        """Of h (M, D): write what neighbors will read into `once` (M, row_width), which is the aggregator's own
+        transformation or, as averaging commutes with it, W h; and what a row itself contributes into `out`."""
+        if self._projects:
+            torch.mm(h, self._neighbor_weight.t(), out=once)
+        else:
+            once.copy_(self.aggregator.on_rows(h))
+        if self.aggregator.includes_self:
+            return
         if self.halves:
-            aggregated = torch.cat([self.self_weight(own), aggregated], dim=1)
-        elif not self.aggregator.includes_self:
-            aggregated = torch.addmm(aggregated, own, self.weight.weight[:, : self.in_dim].t())
-        return relu_unit(aggregated, self.activation, self.normalize)
+            out[:, : self.self_weight.out_features] = self.self_weight(h)
+        else:
+            torch.mm(h, self.weight.weight[:, : self.in_dim].t(), out=out)
+
+    def after_rows(self, once: Tensor, neighborhood: Neighborhood, rows: Tensor, out: Tensor) -> None:
+        """Finish h^k of `rows` in `out`, from what `on_rows` made of every node."""
+        aggregated = self.aggregator.reduce(once, neighborhood, rows)
+        weight = self.neighbor_weight if self.halves else self.weight
+        if not self._projects:
+            aggregated = aggregated @ self._neighbor_weight.t()
+        if weight.bias is not None:
+            aggregated += weight.bias
+        if self.halves:
+            out[:, self.self_weight.out_features :] = aggregated
+        elif self.aggregator.includes_self:
+            out.copy_(aggregated)
+        else:
+            out += aggregated
+        out.copy_(relu_unit(out, self.activation, self.normalize))
 
     @property
     def _projects(self) -> bool:
