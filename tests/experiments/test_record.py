@@ -15,16 +15,17 @@ def test_spread_is_the_mean_and_the_sample_deviation() -> None:
 
 def test_scores_of_one_label_share_a_row_and_unmeasured_numbers_are_left_out() -> None:
     scores = [
-        Score("a", {"lr": 1, "seed": 0}, 0.1, 0.2, 0.3, (0.4, 0.5), 6.0, "cpu"),
-        Score("a", {"lr": 1, "seed": 1}, 0.3, 0.4, 0.5, (0.6, 0.7), 8.0, "cpu"),
-        Score("b", {"seed": 0}, 0.9, 0.8, 0.7, None, 1.0, "cpu"),
+        Score("a", {"lr": 1, "seed": 0}, {"val": (0.1, 0.0), "test": (0.2, 0.3)}, {"test": 0.5}, (), 6.0, "cpu"),
+        Score("a", {"lr": 1, "seed": 1}, {"val": (0.3, 0.0), "test": (0.4, 0.5)}, {"test": 0.7}, (), 8.0, "cpu"),
+        Score("b", {"seed": 0}, {"val": (0.9, 0.8)}, {}, (), 1.0, "cpu"),
     ]
     first, second = rows(scores)
     assert (first["label"], first["settings"], first["seeds"]) == ("a", {"lr": 1}, [0, 1])
     assert first["test_micro_f1"]["mean"] == pytest.approx(0.3)
     assert first["sampled_test_micro_f1"]["values"] == [0.5, 0.7]
+    assert first["test_macro_f1"]["values"] == [0.3, 0.5]
     assert second["val_micro_f1"]["mean"] == 0.9
-    assert "sampled_test_micro_f1" not in second
+    assert not {"test_micro_f1", "sampled_test_micro_f1"} & set(second)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -37,7 +38,8 @@ def test_runs_are_scored_in_order_whatever_the_number_of_jobs(tmp_path: Path, jo
     scores = score_all(runs, jobs, lambda so_far: seen.append(len(so_far)))
     assert [score.label for score in scores] == ["seed 0", "seed 1"]
     assert seen == [1, 2]
-    assert all(0 < score.test <= 1 and score.train_seconds > 0 for score in scores)
+    assert all(0 < score.exact["test"][0] <= 1 and score.train_seconds > 0 for score in scores)
+    assert all(len(score.curve) == 2 and score.curve[-1] == score.exact["val"][0] for score in scores)
 
 
 def test_a_result_says_what_it_was_made_on_and_is_continued_only_there(tmp_path: Path) -> None:

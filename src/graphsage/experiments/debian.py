@@ -1,0 +1,127 @@
+"""Debian's packages from two tables: settings chosen on validation, then five seeds beside logistic regressions.
+
+python -m graphsage.experiments.debian sweep FOLDER --out results/debian-sweep.json
+python -m graphsage.experiments.debian final FOLDER --out results/debian.json
+python -m graphsage.experiments.debian cost  FOLDER --out results/debian-cpu.json
+
+FOLDER holds nodes.csv and edges.csv as `graphsage data build debian` writes them. The section of a package is learned
+from its description and its relations. Settings are chosen by training on packages up to bookworm and validating on
+those new in trixie; the final models train on packages up to trixie and are tested on those new in forky and sid.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from graphsage.baselines.features import logistic_scores
+from graphsage.datasets.table_spec import TableSpec
+from graphsage.experiments.choose import chosen, grid
+from graphsage.experiments.record import Run, opened, rows, score_all, threads, write_result
+
+ORDER = ("bullseye", "bookworm", "trixie", "forky", "sid")
+EPOCHS = (3, 6)
+POINTS = [{}, *grid([{"max_degree": None}], [{"lr": 0.01}, {"lr": 0.003}], [{}, {"head_scale": True, "dropout": 0.5}])]
+"""The paper's settings, and four without its cap of 128 neighbors: Debian has packages that thousands depend on."""
+
+
+def tables(folder: Path, train_until: str, val_until: str | None = None) -> TableSpec:
+    return TableSpec(nodes=str(folder / "nodes.csv"), edges=str(folder / "edges.csv"), label="section",
+                     text=("description",), time="release", edge_time="release", time_order=ORDER,
+                     train_until=train_until, val_until=val_until)  # fmt: skip
+
+
+def sweep(folder: Path, jobs: int, device: str) -> dict[str, Any]:
+    """Every point of the grid once, with one seed."""
+    spec = tables(folder, train_until="bookworm", val_until="trixie")
+    longest = {"epochs": max(EPOCHS)}
+    runs = [Run("sweep", spec, "time", {**point, **longest}, device, threads(jobs), ()) for point in POINTS]
+    return chosen(score_all(runs, jobs), EPOCHS)
+
+
+def final(folder: Path, jobs: int, device: str, seeds: int, best: dict[str, Any]) -> dict[str, Any]:
+    """The chosen settings with `seeds` seeds, and the baselines."""
+    spec = tables(folder, train_until="trixie")
+    name = "GraphSAGE-mean, chosen on validation"
+    settings = [{**best, "seed": seed} for seed in range(seeds)]
+    made = rows(score_all([Run(name, spec, "time", s, device, threads(jobs), ("test",)) for s in settings], jobs))
+    return {"rows": made, "baselines": logistic_scores(*opened(spec, "time"))}
+
+
+def cost(folder: Path, best: dict[str, Any]) -> dict[str, Any]:
+    """Wall time and peak memory of the whole command, from CSV to an evaluated model, with nothing kept from before."""
+    with tempfile.TemporaryDirectory() as scratch:
+        fresh = {**os.environ, "GRAPHSAGE_CACHE": str(Path(scratch) / "cache")}
+        train = whole_command(folder, best, Path(scratch) / "run")
+        seconds, memory = _measured([sys.executable, "-m", "graphsage", *train[1:]], fresh)
+        fresh["GRAPHSAGE_CACHE"] = str(Path(scratch) / "another")
+        read = [sys.executable, "-m", "graphsage.experiments.debian", "read", str(folder)]
+        reading, reading_memory = _measured(read, fresh)
+    return {
+        "typed": " ".join(whole_command(Path("FOLDER"), best, Path("run"))),
+        "seconds": seconds,
+        "peak_gib": memory,
+        "reading_and_featurizing_seconds": reading,
+        "reading_and_featurizing_peak_gib": reading_memory,
+    }
+
+
+def whole_command(folder: Path, settings: dict[str, Any], out: Path) -> list[str]:
+    """What a person types to train with these settings."""
+    spec = tables(folder, train_until="trixie")
+    flags = ["--nodes", str(spec.nodes), "--edges", spec.edges, "--label", "section", "--text", "description",
+             "--time", "release", "--edge-time", "release", "--time-order", ",".join(ORDER),
+             "--train-until", "trixie"]  # fmt: skip
+    for name, value in settings.items():
+        flag = f"--{name.replace('_', '-')}"
+        flags += [flag] if value is True else [flag, "none" if value is None else str(value)]
+    return ["graphsage", "train", *flags, "--out", str(out)]
+
+
+def _measured(call: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Seconds and peak GiB of a process."""
+    began = time.monotonic()
+    with subprocess.Popen(call, env=environment) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(process.returncode)
+    return round(time.monotonic() - began, 1), round(usage.ru_maxrss / 2**20, 2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["sweep", "final", "cost", "read"], help="read: open the tables and no more")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--sweep", type=Path, default=Path("results/debian-sweep.json"), help="what the sweep wrote")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    if options.what == "read":
+        opened(tables(options.folder, "trixie"), "time")
+        return
+    if options.what == "sweep":
+        about = ("Debian: one run for each point of the grid, trained on packages up to bookworm, ranked by micro-F1 "
+                 "on packages new in trixie")  # fmt: skip
+        body = sweep(options.folder, options.jobs, options.device)
+    else:
+        best = json.loads(options.sweep.read_text(encoding="utf-8"))["chosen"]
+        if options.what == "final":
+            about = ("Debian: section of packages new in forky and sid, test micro-F1 (which is accuracy) of "
+                     "GraphSAGE-mean trained on packages up to trixie, beside logistic regressions")  # fmt: skip
+            body = final(options.folder, options.jobs, options.device, options.seeds, best)
+        else:
+            about = "Debian: wall time and peak memory of the whole command, from two CSV files to an evaluated model"
+            body = cost(options.folder, best)
+    write_result(options.out, about, f"python -m graphsage.experiments.debian {options.what} FOLDER", body)
+
+
+if __name__ == "__main__":
+    main()
