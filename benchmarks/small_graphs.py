@@ -21,7 +21,7 @@ from graphsage.baselines.features import logistic_regression
 from graphsage.datasets.table_spec import TableSpec
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.experiments.choose import chosen, grid
-from graphsage.experiments.record import Run, Score, opened, rows, score, write_result
+from graphsage.experiments.record import Run, Score, earlier_rows, opened, rows, score, write_result
 
 GRAPHS = ("amazon_photo", "amazon_cs", "pubmed", "coauthor_cs")
 EPOCHS = (5, 10)
@@ -39,7 +39,7 @@ def ours(spec: TableSpec, settings: dict[str, Any]) -> Score:
 
 
 def pyg(spec: TableSpec, settings: dict[str, Any]) -> Score:
-    made = score_pyg(*opened(spec, "random"), settings)
+    made = score_pyg(*opened(spec, "random"), settings, EPOCHS)
     return Score("PyG SAGEConv", settings, made["f1"], {}, made["curve"], made["seconds"], "cpu")
 
 
@@ -59,16 +59,17 @@ def logistic(spec: TableSpec, settings: dict[str, Any]) -> Score:
 
 @dataclasses.dataclass(frozen=True)
 class Method:
+    label: str
     run: Callable[[TableSpec, dict[str, Any]], Score]
     points: list[dict[str, Any]]
     epochs: Sequence[int] = ()
 
 
 METHODS = (
-    Method(ours, grid(RATES, [{}, {"head_scale": True, "dropout": 0.5}],
-                      [{"max_degree": None, "sample_sizes": (10, 5)}], LONGEST), EPOCHS),
-    Method(pyg, grid(RATES, [{"dropout": 0.0}, {"dropout": 0.5}], LONGEST), EPOCHS),
-    Method(logistic, [{"penalty": 10.0}, {"penalty": 100.0}, {"penalty": 1000.0}]),
+    Method("GraphSAGE-mean", ours, grid(RATES, [{}, {"head_scale": True, "dropout": 0.5}],
+                                        [{"max_degree": None, "sample_sizes": (10, 5)}], LONGEST), EPOCHS),
+    Method("PyG SAGEConv", pyg, grid(RATES, [{"dropout": 0.0}, {"dropout": 0.5}], LONGEST), EPOCHS),
+    Method("logistic regression on features", logistic, [{"penalty": 10.0}, {"penalty": 100.0}, {"penalty": 1000.0}]),
 )  # fmt: skip
 
 
@@ -95,11 +96,13 @@ def main() -> None:
     about = ("test micro-F1 (accuracy) on random inductive splits 60/20/20, a split for each seed, the same for all "
              "methods; settings chosen by validation micro-F1 on the split of seed 0; the SAGEConv model: 2 layers, "
              "256 wide, batches of 512, full neighborhoods of the training graph")  # fmt: skip
-    made: list[dict[str, Any]] = []
+    made = earlier_rows(options.out)
     for graph in options.graphs.split(","):
         for method in METHODS:
+            if any((row["graph"], row["label"]) == (graph, method.label) for row in made):
+                continue
             made.append(measure(options.data / graph, method, options.seeds))
-            # Written again after every row, so that an interrupted run leaves what it has.
+            # Written after every row: an interrupted run goes on from there. Remove the file to measure all again.
             write_result(options.out, about, "python benchmarks/small_graphs.py DATA", {"rows": made})
 
 
