@@ -55,8 +55,7 @@ def score_pyg(graph: Graph, split: Split, settings: dict[str, Any], watched: Col
     The curve holds a number where the epoch is one of `watched`, and 0 elsewhere, to save time.
     """
     torch.manual_seed(settings["seed"])
-    scaler = fit_scaler([graph.features], split.nodes("train"))
-    x = ((graph.features - torch.as_tensor(scaler.mean)) / torch.as_tensor(scaler.scale)).float()
+    x = fit_scaler([graph.features], split.nodes("train")).apply(graph.features)
     seen, full = _adjacency(training_graph(graph, split)), _adjacency(graph)
     model = Sage(x.shape[1], graph.num_classes, settings["dropout"])
     adam = torch.optim.Adam(model.parameters(), lr=settings["lr"])
