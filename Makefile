@@ -76,9 +76,9 @@ results-ppi: $(STAMP)  ## Measure PPI again: make results-ppi PPI=path/to/ppi
 
 results-debian: $(STAMP)  ## Measure Debian again: make results-debian DEBIAN=folder/with/the/tables
 	@[ -n "$(DEBIAN)" ] || { echo "say where the tables are: make results-debian DEBIAN=path/to/debian" >&2; exit 2; }
-	@$(BIN)/python -m graphsage.experiments.debian sweep $(DEBIAN) --out results/debian-sweep.json
-	@$(BIN)/python -m graphsage.experiments.debian final $(DEBIAN) --out results/debian.json
-	@$(BIN)/python -m graphsage.experiments.debian cost $(DEBIAN) --out results/debian-cpu.json
+	@for what in sweep final baselines cost; do \
+	    $(BIN)/python -m graphsage.experiments.debian $$what $(DEBIAN) || exit 1; \
+	done
 
 results-small-graphs: $(STAMP)  ## Measure four small graphs beside PyG: make results-small-graphs DATA=path
 	@[ -n "$(DATA)" ] || { echo "say where the graphs are: make results-small-graphs DATA=path" >&2; exit 2; }

@@ -35,11 +35,10 @@ def test_settings_are_chosen_before_the_test_packages_are_looked_at(
     found = debian.sweep(folder, 1, "cpu")
     assert len(found["points"]) == 4
     assert found["chosen"] == {k: v for k, v in found["points"][0].items() if k != "val_micro_f1"}
-    made = debian.final(folder, 1, "cpu", 2, {"dim": 16, "epochs": 10})
-    (row,) = made["rows"]
+    (row,) = debian.final(folder, 1, "cpu", 2, {"dim": 16, "epochs": 10}, folder / "journal")["rows"]
     assert row["seeds"] == [0, 1]
     assert row["test_micro_f1"]["mean"] > 0.6
-    assert list(made["baselines"].values()) == [1.0, 1.0]
+    assert list(debian.baselines(folder)["baselines"].values()) == [1.0, 1.0]
 
 
 @pytest.mark.slow

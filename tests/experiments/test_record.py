@@ -3,7 +3,17 @@ from pathlib import Path
 
 import pytest
 
-from graphsage.experiments.record import Run, Score, earlier_rows, rows, score_all, spread, write_result
+from graphsage.experiments import record
+from graphsage.experiments.record import (
+    Run,
+    Score,
+    earlier_rows,
+    read_journal,
+    rows,
+    score_all,
+    spread,
+    write_result,
+)
 from graphsage.graph.storage import save_graph
 from planted import SMALL, planted_graph, planted_split
 
@@ -52,3 +62,16 @@ def test_a_result_says_what_it_was_made_on_and_is_continued_only_there(tmp_path:
     assert earlier_rows(path) == [{"label": "a"}]
     path.write_text(json.dumps({**record, "hardware": {"gpu": "another"}}))
     assert earlier_rows(path) == []
+
+
+def test_an_interrupted_experiment_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = planted_graph()
+    save_graph(graph, tmp_path / "graph", {"given": planted_split(graph)})
+    runs = [Run("a", str(tmp_path / "graph"), "given", {**SMALL, "seed": seed}, "cpu", 1) for seed in (0, 1)]
+    journal = tmp_path / "journal"
+    first = score_all(runs[:1], journal=journal)
+    assert read_journal(journal) == first
+    made: list[Run] = []
+    monkeypatch.setattr(record, "score", lambda run: made.append(run) or first[0])
+    assert score_all(runs, journal=journal) == [first[0], first[0]]
+    assert made == runs[1:]

@@ -1,8 +1,9 @@
 """Debian's packages from two tables: settings chosen on validation, then five seeds beside logistic regressions.
 
-python -m graphsage.experiments.debian sweep FOLDER --out results/debian-sweep.json
-python -m graphsage.experiments.debian final FOLDER --out results/debian.json
-python -m graphsage.experiments.debian cost  FOLDER --out results/debian-cpu.json
+python -m graphsage.experiments.debian sweep     FOLDER -> results/debian-sweep.json
+python -m graphsage.experiments.debian final     FOLDER -> results/debian.json
+python -m graphsage.experiments.debian baselines FOLDER -> results/debian-baselines.json
+python -m graphsage.experiments.debian cost      FOLDER -> results/debian-cpu.json
 
 FOLDER holds nodes.csv and edges.csv as `graphsage data build debian` writes them. The section of a package is learned
 from its description and its relations. Settings are chosen by training on packages up to bookworm and validating on
@@ -44,13 +45,17 @@ def sweep(folder: Path, jobs: int, device: str) -> dict[str, Any]:
     return chosen(score_all(runs, jobs), EPOCHS)
 
 
-def final(folder: Path, jobs: int, device: str, seeds: int, best: dict[str, Any]) -> dict[str, Any]:
-    """The chosen settings with `seeds` seeds, and the baselines."""
+def final(folder: Path, jobs: int, device: str, seeds: int, best: dict[str, Any], journal: Path) -> dict[str, Any]:
+    """The chosen settings with `seeds` seeds."""
     spec = tables(folder, train_until="trixie")
     name = "GraphSAGE-mean, chosen on validation"
     settings = [{**best, "seed": seed} for seed in range(seeds)]
-    made = rows(score_all([Run(name, spec, "time", s, device, threads(jobs), ("test",)) for s in settings], jobs))
-    return {"rows": made, "baselines": logistic_scores(*opened(spec, "time"))}
+    runs = [Run(name, spec, "time", one, device, threads(jobs), ("test",)) for one in settings]
+    return {"rows": rows(score_all(runs, jobs, journal=journal))}
+
+
+def baselines(folder: Path) -> dict[str, Any]:
+    return {"baselines": logistic_scores(*opened(tables(folder, train_until="trixie"), "time"))}
 
 
 def cost(folder: Path, best: dict[str, Any]) -> dict[str, Any]:
@@ -93,33 +98,46 @@ def _measured(arguments: list[str], environment: dict[str, str]) -> tuple[float,
     return round(time.monotonic() - began, 1), round(usage.ru_maxrss / 2**20, 2)
 
 
+ABOUT = {
+    "sweep": "Debian: one run for each point of the grid, trained on packages up to bookworm, ranked by micro-F1 on "
+    "packages new in trixie",
+    "final": "Debian: section of packages new in forky and sid, test micro-F1 (which is accuracy) of GraphSAGE-mean "
+    "trained on packages up to trixie",
+    "baselines": "Debian: test micro-F1 of logistic regressions on the same split and features",
+    "cost": "Debian: wall time and peak memory of the whole command, from two CSV files to an evaluated model",
+    "read": "open the tables and no more",
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["sweep", "final", "cost", "read"], help="read: open the tables and no more")
+    parser.add_argument("what", choices=list(ABOUT))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--sweep", type=Path, default=Path("results/debian-sweep.json"), help="what the sweep wrote")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--results", type=Path, default=Path("results"), help="folder to write to")
     options = parser.parse_args()
-    if options.what == "read":
-        opened(tables(options.folder, "trixie"), "time")
-        return
-    if options.what == "sweep":
-        about = ("Debian: one run for each point of the grid, trained on packages up to bookworm, ranked by micro-F1 "
-                 "on packages new in trixie")  # fmt: skip
-        body = sweep(options.folder, options.jobs, options.device)
+    what, folder, results = options.what, options.folder, options.results
+    if what == "read":
+        opened(tables(folder, "trixie"), "time")
+    elif what == "sweep":
+        _write(results / "debian-sweep.json", what, sweep(folder, options.jobs, options.device))
+    elif what == "baselines":
+        _write(results / "debian-baselines.json", what, baselines(folder))
     else:
-        best = json.loads(options.sweep.read_text(encoding="utf-8"))["chosen"]
-        if options.what == "final":
-            about = ("Debian: section of packages new in forky and sid, test micro-F1 (which is accuracy) of "
-                     "GraphSAGE-mean trained on packages up to trixie, beside logistic regressions")  # fmt: skip
-            body = final(options.folder, options.jobs, options.device, options.seeds, best)
+        best = json.loads((results / "debian-sweep.json").read_text(encoding="utf-8"))["chosen"]
+        if what == "cost":
+            _write(results / "debian-cpu.json", what, cost(folder, best))
         else:
-            about = "Debian: wall time and peak memory of the whole command, from two CSV files to an evaluated model"
-            body = cost(options.folder, best)
-    write_result(options.out, about, f"python -m graphsage.experiments.debian {options.what} FOLDER", body)
+            journal = results / "debian.journal"
+            made = final(folder, options.jobs, options.device, options.seeds, best, journal)
+            _write(results / "debian.json", what, made)
+            journal.unlink()
+
+
+def _write(path: Path, what: str, body: dict[str, Any]) -> None:
+    write_result(path, ABOUT[what], f"python -m graphsage.experiments.debian {what} FOLDER", body)
 
 
 if __name__ == "__main__":
