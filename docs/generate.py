@@ -82,8 +82,9 @@ def debian() -> str:
     cores = cost["hardware"]["cores"]
     note = (f"Mean ± deviation of {len(row['seeds'])} seeds; the settings were chosen on packages new in trixie, with "
             "those up to bookworm for training. From CSV to the evaluated model it took "
-            f"{cost['seconds'] / 60:.0f} minutes and {cost['peak_gib']:.1f} GiB on {cores} shared CPU cores, "
-            f"{cost['of_which_reading_and_featurizing_seconds']:.0f} s of it for reading and features. "
+            f"{cost['seconds'] / 60:.0f} minutes on {cores} CPU cores shared with other work "
+            f"({cost['cpu_seconds'] / 60:.0f} minutes of processor time) and {cost['peak_gib']:.1f} GiB; reading and "
+            f"features took at most {cost['reading_and_featurizing_seconds_at_most']:.0f} s. "
             "[results/debian.json](../results/debian.json), `make results-debian DEBIAN=debian`.")  # fmt: skip
     return "\n".join([*lines, "", note])
 
