@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi clean
+.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs clean
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install -q -c constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[.a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[.a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv: $(STAMP)  ## Make the virtual environment with the pinned versions
 
@@ -73,6 +73,16 @@ results-setmm: $(STAMP)  ## Measure setmm again: sweep on validation, then 5 see
 results-ppi: $(STAMP)  ## Measure PPI again: make results-ppi PPI=path/to/ppi
 	@[ -n "$(PPI)" ] || { echo "say where PPI is: make results-ppi PPI=path/to/ppi" >&2; exit 2; }
 	@$(BIN)/python -m graphsage.experiments.ppi $(PPI) --out results/ppi.json
+
+results-debian: $(STAMP)  ## Measure Debian again: make results-debian DEBIAN=folder/with/the/tables
+	@[ -n "$(DEBIAN)" ] || { echo "say where the tables are: make results-debian DEBIAN=path/to/debian" >&2; exit 2; }
+	@for what in sweep final baselines cost; do \
+	    $(BIN)/python -m graphsage.experiments.debian $$what $(DEBIAN) || exit 1; \
+	done
+
+results-small-graphs: $(STAMP)  ## Measure four small graphs beside PyG: make results-small-graphs DATA=path
+	@[ -n "$(DATA)" ] || { echo "say where the graphs are: make results-small-graphs DATA=path" >&2; exit 2; }
+	@$(BIN)/python benchmarks/small_graphs.py $(DATA) --out results/small-graphs.json
 
 clean:  ## Remove what was built, except .venv
 	@rm -rf demo-out build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs import SEEDS, graphs, neighbor_lists, normal
-from graphsage.baselines.features import inductive_features, logistic_regression, neighbor_means
+from graphsage.baselines.features import inductive_features, logistic_regression, logistic_scores, neighbor_means
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
@@ -73,3 +73,17 @@ def test_a_large_penalty_leaves_only_the_most_frequent_class() -> None:
     labels = (x[:, 0] > 0.5).astype(np.int64)
     predicted = logistic_regression(x, labels, np.arange(80), np.arange(80, 100), penalty=1e4)
     assert torch.equal(torch.from_numpy(predicted), torch.zeros(20, dtype=torch.int64))
+
+
+def test_scores_name_their_hops_and_leave_unlabeled_nodes_out() -> None:
+    labels = np.tile([0, 1], 20)
+    edges = [(u, (u + 2) % 40) for u in range(40)]
+    x = normal(1, 40, 2).numpy() + np.array([[3.0, 0.0], [-3.0, 0.0]])[labels]
+    labels[::9] = -1
+    scores = logistic_scores(from_edges(edges, 40, features=x, labels=labels), Split.random(40, seed=1), (0, 1, 2))
+    assert list(scores) == [
+        "logistic regression on features",
+        "logistic regression on features + 1 hop of neighbor means",
+        "logistic regression on features + 2 hops of neighbor means",
+    ]
+    assert min(scores.values()) > 0.8

@@ -167,3 +167,34 @@ def test_a_model_of_texts_refuses_data_without(graphsage: Command, texts: Datase
     assert graphsage("train", "setmm", "--out", tmp_path / "run", *SMALL).code == 0
     error = graphsage("embed", tmp_path / "run", data, "--out", tmp_path / "z.npy").error
     assert "reads nodes' columns (comment, formula), and planted has none" in error
+
+
+def test_embeddings_come_with_labels_and_predictions_on_request(graphsage: Command, run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "z.parquet"
+    assert graphsage("embed", run, "--with-label", "--with-prediction", "--out", out).code == 0
+    table = pyarrow.parquet.read_table(out)
+    assert table.column_names == ["id", "embedding", "label", "prediction"]
+    graph = planted()
+    assert graph.labels is not None
+    assert table["label"].to_pylist() == [KINDS[label] for label in graph.labels.tolist()]
+    assert table["prediction"].to_pylist() == [KINDS[c] for c in load(run).predict(graph).tolist()]
+    for name in ("z.npy", "z.txt"):
+        assert ".parquet, .csv" in graphsage("embed", run, "--with-label", "--out", tmp_path / name).error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["z.parquet"]
+
+
+def test_labels_that_are_not_known_stay_empty_and_many_are_lists(graphsage: Command, run: Path, tmp_path: Path) -> None:
+    graph = planted()
+    assert graph.labels is not None
+    save_graph(graph.replace(labels=graph.labels.index_fill(0, torch.tensor([1]), -1)), tmp_path / "holes")
+    assert graphsage("embed", run, tmp_path / "holes", "--with-label", "--out", tmp_path / "z.csv").code == 0
+    assert pyarrow.csv.read_csv(tmp_path / "z.csv")["label"].to_pylist()[:3] == [KINDS[0], "", KINDS[2]]
+    save_graph(graph.replace(labels=None, class_names=None), tmp_path / "bare")
+    assert "no labels" in graphsage("embed", run, tmp_path / "bare", "--with-label", "--out", tmp_path / "y.csv").error
+    save_graph(planted(multilabel=True), tmp_path / "many", {"given": split()})
+    assert graphsage("train", tmp_path / "many", "--out", tmp_path / "run", *SMALL).code == 0
+    words = ("--with-label", "--with-prediction", "--out", tmp_path / "m.parquet")
+    assert graphsage("embed", tmp_path / "run", *words).code == 0
+    table = pyarrow.parquet.read_table(tmp_path / "m.parquet")
+    assert table["label"].to_pylist() == [[KINDS[row % 3]] for row in range(N)]
+    assert {name for row in table["prediction"].to_pylist() for name in row} <= set(KINDS)

@@ -167,8 +167,8 @@ BAD = [
     Bad("pickled vectors", ("v.npy is not a whole .npy file",), more={"v.npy": npy(np.array([[{}]] * 3, object), pickled=True)}, words=("--label", "kind", "--vectors", "v.npy")),
     Bad("no such vectors", ("v.npz does not exist",), words=("--label", "kind", "--vectors", "v.npz")),
     Bad("not an archive", ("v.npz is not a whole .npz file",), more={"v.npz": b"PK no archive"}, words=("--label", "kind", "--vectors", "v.npz")),
-    Bad("an archive without a matrix", ("v.npz lacks 'format'",), more={"v.npz": npz(x=[1])}, words=("--label", "kind", "--vectors", "v.npz")),
-    Bad("a sparse matrix with wrong columns", ("v.npz is not a whole sparse matrix",), more={"v.npz": npz(**{**SPARSE, "indices": [0, 9]})}, words=("--label", "kind", "--vectors", "v.npz")),
+    Bad("an archive without a matrix", ("v.npz lacks the array 'shape'",), more={"v.npz": npz(x=[1])}, words=("--label", "kind", "--vectors", "v.npz")),
+    Bad("a sparse matrix with wrong columns", ("v.npz: the sparse matrix in it is damaged",), more={"v.npz": npz(**{**SPARSE, "indices": [0, 9]})}, words=("--label", "kind", "--vectors", "v.npz")),
     Bad("a sparse matrix beyond memory", ("v.npz has shape",), more={"v.npz": npz(**{**SPARSE, "shape": [3, 2**40]})}, words=("--label", "kind", "--vectors", "v.npz")),
     # time and splits
     Bad("names without an order", ("nodes.csv column 'part' row 1 is 'train'", "time_order"), words=("--label", "kind", "--time", "part")),

@@ -126,7 +126,7 @@ def test_sentences_go_through_the_model_in_a_folder(tmp_path: Path, monkeypatch:
     assert features[1].tolist() == [16, 2, 1, 0]
     assert FittedFeatures.from_state(*fitted.state()).transform(COLUMNS).tolist() == features.tolist()
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(ConfigError, match="pip install sentence-transformers"):
+    with pytest.raises(ConfigError, match=r"pip install 'graphsage\[sentences\]'"):
         fitted.transform(COLUMNS)
     with pytest.raises(ConfigError, match="is not a folder"):
         FeaturePlan((Step(Sentences(path=str(tmp_path / "none")), ("text",)),)).fit(COLUMNS, TRAIN)

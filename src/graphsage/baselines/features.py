@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsage.evaluation.f1 import f1_scores
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import TRAIN, Split, training_graph
 
@@ -60,3 +61,24 @@ def logistic_regression(x: Array, labels: Array, train: Array, test: Array, pena
     if labels.ndim == 1:
         return answers(labels[train])
     return np.stack([answers(column) for column in labels[train].T], axis=1)
+
+
+def logistic_scores(graph: Graph, split: Split, hops: tuple[int, ...] = (0, 2)) -> dict[str, float]:
+    """Test micro F1 of logistic regressions on all labeled training nodes, with so many hops of neighbor means."""
+    assert graph.labels is not None
+    assert graph.features is not None
+    x, labels = graph.features.numpy(), graph.labels.numpy()
+    train, test = (split.nodes(part).numpy() for part in ("train", "test"))
+    if not graph.multilabel:
+        train, test = train[labels[train] >= 0], test[labels[test] >= 0]
+    made = {}
+    for number in hops:
+        name = "logistic regression on features" + (f" + {_hops(number)} of neighbor means" if number else "")
+        table = inductive_features(graph, split, x, number) if number else x
+        predicted = logistic_regression(table, labels, train, test)
+        made[name] = round(f1_scores(labels[test], predicted).micro, 4)
+    return made
+
+
+def _hops(number: int) -> str:
+    return f"{number} hop{'s' if number > 1 else ''}"

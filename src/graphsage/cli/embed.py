@@ -37,6 +37,10 @@ def embed_command(
     new_edges: NewEdges = None,
     graph: OtherGraph = None,
     alone: Alone = False,
+    with_label: Annotated[bool, typer.Option("--with-label",
+                                             help="A column with the true class, where known.")] = False,
+    with_prediction: Annotated[bool, typer.Option("--with-prediction",
+                                                  help="A column with the predicted class.")] = False,
     inference: Inference = None,
     device: Device = "auto",
     json: Json = False,
@@ -49,13 +53,19 @@ def embed_command(
       graphsage embed run new-graph --out z.npy
       echo pythag | graphsage embed run --nodes - --out z.csv
       graphsage embed run --new-nodes new.csv --new-edges new_edges.csv --out z.parquet
+      graphsage embed run --with-label --with-prediction --out z.parquet
     """
-    from graphsage.inference.export import check_suffix, embedding_columns, write_table
+    from graphsage.inference.export import check_suffix, decided_column, embedding_columns, label_column, write_table
 
-    check_suffix(out)
+    check_suffix(out, (".parquet", ".csv") if with_label or with_prediction else None)
     asked = Asked(run, data, graph, nodes, new_nodes, new_edges, alone)
-    found = _embedded(asked, inference, device)
-    made = write_table(out, embedding_columns(found.graph, found.rows, found.z))
+    found = _embedded(asked, inference, device, needs_head=with_prediction)
+    columns = embedding_columns(found.graph, found.rows, found.z)
+    if with_label:
+        columns["label"] = label_column(found.graph, found.rows)
+    if with_prediction:
+        columns["prediction"] = decided_column(found.model, found.model.probabilities(found.z))
+    made = write_table(out, columns)
     _report("embeddings", made, found, json, dim=found.z.shape[1], inference=inference)
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphsage.cli.opening import holds_run
 from graphsage.cli.options import Json
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def command(
     from graphsage.cli.output import print_json, working
 
     folder = Path(what)
-    if is_run(folder):
+    if holds_run(folder) and not (folder / "graph.json").exists():
         with working(f"reading {what}"):
             facts = run_facts(folder)
         show = show_run
@@ -42,11 +43,6 @@ def command(
         print_json(facts)
     else:
         show(facts)
-
-
-def is_run(folder: Path) -> bool:
-    names = ("config.json", "checkpoint.safetensors")
-    return not (folder / "graph.json").exists() and any((folder / name).exists() for name in names)
 
 
 def run_facts(folder: Path) -> dict[str, Any]:

@@ -40,6 +40,18 @@ class Opened:
         return torch.arange(self.graph.num_nodes) if nodes is None else self.graph.rows_of(_read_ids(nodes))
 
 
+def holds_run(folder: Path) -> bool:
+    """Whether a run was begun or finished here."""
+    return any((folder / name).exists() for name in ("config.json", "checkpoint.safetensors"))
+
+
+def lasting_name(data: str) -> str:
+    """How a run remembers its data: a built-in name as it is, a path from the root."""
+    from graphsage.datasets.open import BUILT_IN
+
+    return data if data in BUILT_IN else str(Path(data).absolute())
+
+
 def load_run(run: Path, device: str) -> "Model":
     from graphsage.inference.model import load
     from graphsage.training.train import choose_device
@@ -54,7 +66,7 @@ def open_run(run: Path, data: str | None, device: str) -> Opened:
     from graphsage.cli.output import working
 
     with working(f"reading {run}"):
-        from graphsage.datasets.open import BUILT_IN, open_data
+        from graphsage.datasets.open import open_data
         from graphsage.inference.export import graph_for
         from graphsage.inference.own_data import open_own
 
@@ -65,10 +77,8 @@ def open_run(run: Path, data: str | None, device: str) -> Opened:
         if data is None:
             dataset = open_own(model.about)
             return Opened(model, dataset, graph_for(model, dataset), spec, True)
-        own = spec == model.about.get("data") or str(Path(spec).absolute()) == model.about.get("data")
-        dataset = open_data(spec)
-        name = spec if spec in BUILT_IN else str(Path(spec).absolute())
-        return Opened(model, dataset, graph_for(model, dataset), name, own)
+        name, dataset = lasting_name(spec), open_data(spec)
+        return Opened(model, dataset, graph_for(model, dataset), name, model.about.get("data") in (spec, name))
 
 
 def _read_ids(nodes: str) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphsage.cli import table_options as t
+from graphsage.cli.opening import holds_run, lasting_name
 from graphsage.cli.options import Device, Json
 from graphsage.errors import ConfigError, OutputError
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 MODEL, SAMPLING, LEARNING, FEATURES = "Model", "Neighborhoods", "Learning", "Features"
 RUN_FILES = ("config.json", "model.safetensors", "features.json", "features.safetensors", "checkpoint.safetensors",
              "log.jsonl", "run.toml")  # fmt: skip
-A_RUN = ("config.json", "checkpoint.safetensors")
 
 
 def _option(*names: str, help: str, panel: str, default: str | None = None, metavar: str | None = None) -> Any:
@@ -160,7 +160,7 @@ def _make_room(out: Path, resume: bool, overwrite: bool) -> None:
         raise ConfigError("--resume continues the run and --overwrite removes it; give one of them")
     if resume or not out.is_dir():
         return
-    if any((out / name).exists() for name in A_RUN):
+    if holds_run(out):
         if not overwrite:
             raise OutputError(f"{out} already holds a run; continue it with --resume, replace it with --overwrite, "
                               "or choose another --out")  # fmt: skip
@@ -237,13 +237,6 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
         lines = table_summary(data, spec, split_name, data.split(split_name))
     say("\n".join(lines))
     return data, split_name, data.about["tables"], {}
-
-
-def lasting_name(data: str) -> str:
-    """How a run remembers its data: a built-in name as it is, a path from the root."""
-    from graphsage.datasets.open import BUILT_IN
-
-    return data if data in BUILT_IN else str(Path(data).absolute())
 
 
 def _report(out: Path, data: "Dataset", split: str, model: "Model", json: bool) -> None:

@@ -39,7 +39,6 @@ class Assertion:
     `comment` is free of credits and dates; `formula` lacks the leading `|-`; `cites` are labels in order of use."""
 
     label: str
-    is_theorem: bool
     day: int | None
     part: str
     section: str
@@ -89,7 +88,6 @@ def _assertion(words: list[str], comment: str, part: str, section: str) -> Asser
         formula, proof = words[3:end], words[end + 1 :]
     return Assertion(
         label=words[0],
-        is_theorem=words[1] == "$p",
         day=_day(comment),
         part=part,
         section=section,

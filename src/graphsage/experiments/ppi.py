@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from graphsage.experiments.record import Run, Score, earlier_rows, rows, score_all, write_result
+from graphsage.experiments.record import Run, Score, earlier_rows, rows, score_all, threads, write_result
 
 PAPER = {
     "supervised": {"gcn": 0.500, "mean": 0.598, "lstm": 0.612, "pool": 0.600},
@@ -49,8 +49,8 @@ def main() -> None:
         label = " ".join(str(value) if name in NAMED else f"{name}={value}" for name, value in settings.items()
                          if name not in ("lr", "steps"))  # fmt: skip
         for seed in range(options.seeds):
-            threads = 1 if options.jobs > 1 else None
-            runs.append(Run(label, options.data, "given", {**settings, "seed": seed}, options.device, threads))
+            settled = {**settings, "seed": seed}
+            runs.append(Run(label, options.data, "given", settled, options.device, threads(options.jobs)))
     command = (
         f"python -m graphsage.experiments.ppi PATH/ppi --tasks {options.tasks} --aggregators {options.aggregators} "
         f"--seeds {options.seeds}"

@@ -10,37 +10,46 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphsage.atomic import atomic_file
+from graphsage.datasets.table_spec import TableSpec
+
+if TYPE_CHECKING:
+    from graphsage.graph.graph import Graph
+    from graphsage.graph.split import Split
 
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "graphsage")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One training run to make: a label for its row, the data, the split's name and the settings."""
+    """One training run to make: a label for its row, the data (its name, its path or two tables), the split's name and
+    the settings."""
 
     label: str
-    data: str
+    data: str | TableSpec
     split: str | None
     settings: dict[str, Any]
     device: str = "auto"
     threads: int | None = None
+    parts: tuple[str, ...] = ("val", "test")
+    """What is evaluated in the end; a sweep needs nothing but its curve."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """What a run reached, by exact and by sampled inference. Choices are made on `val`; `test` is only reported."""
+    """What a run reached: micro and macro F1 of each part, by exact inference and, where that was measured, micro F1 by
+    sampled inference. Choices are made on validation; test is only reported."""
 
     label: str
     settings: dict[str, Any]
-    val: float
-    test: float
-    test_macro: float
-    sampled: tuple[float, float] | None
-    """val and test by sampled inference, where that was measured."""
+    exact: dict[str, tuple[float, float]]
+    sampled: dict[str, float]
+    curve: tuple[float, ...]
+    """Validation micro F1 after each epoch."""
     train_seconds: float
     device: str
 
@@ -49,48 +58,95 @@ def score(run: Run) -> Score:
     """Make one run."""
     import torch
 
-    from graphsage.datasets.open import open_data
+    from graphsage.training.loop import Event
     from graphsage.training.train import train
 
     if run.threads is not None:
         torch.set_num_threads(run.threads)
-    data = open_data(run.data)
-    split = data.split(run.split)
-    graph, _ = data.with_features(split)
+    graph, split = opened(run.data, run.split)
+    curve: list[float] = []
+
+    def watch(event: Event) -> None:
+        if event.val_f1 is not None:
+            curve.append(event.val_f1)
+
     began = time.monotonic()
-    model = train(graph, split, device=run.device, **run.settings)
+    model = train(graph, split, device=run.device, on_event=watch, **run.settings)
     seconds = time.monotonic() - began
-    exact = model.evaluate_parts(graph, split, ("val", "test"), inference="exact")
+    exact = model.evaluate_parts(graph, split, run.parts, inference="exact") if run.parts else {}
     # Without a head each of these fits a probe, minutes for PPI's 121 labels: once is enough.
-    sampled = None
-    if model.head is not None:
-        both = model.evaluate_parts(graph, split, ("val", "test"), inference="sampled")
-        sampled = (both["val"].micro, both["test"].micro)
-    return Score(run.label, run.settings, exact["val"].micro, exact["test"].micro, exact["test"].macro, sampled,
-                 seconds, str(model.device))  # fmt: skip
+    again = model.head is not None and run.parts
+    sampled = model.evaluate_parts(graph, split, run.parts, inference="sampled") if again else {}
+    both = {part: (f1.micro, f1.macro) for part, f1 in exact.items()}
+    micro = {part: f1.micro for part, f1 in sampled.items()}
+    return Score(run.label, run.settings, both, micro, tuple(curve), seconds, str(model.device))
 
 
-def score_all(runs: Iterable[Run], jobs: int = 1, keep: Callable[[list[Score]], None] | None = None) -> list[Score]:
-    """Make the runs, `jobs` at a time, and return their scores in order. `keep` is given what there is after each."""
+@lru_cache(maxsize=1)
+def opened(data: str | TableSpec, split_name: str | None) -> tuple["Graph", "Split"]:
+    """The graph with features, and the split they were fitted on: opened once for all seeds that follow each other."""
+    from graphsage.datasets.open import open_data
+    from graphsage.datasets.tables import open_tables
+
+    found = open_tables(data) if isinstance(data, TableSpec) else open_data(data)
+    split = found.split(split_name)
+    return found.with_features(split)[0], split
+
+
+def score_all(
+    runs: Iterable[Run],
+    jobs: int = 1,
+    keep: Callable[[list[Score]], None] | None = None,
+    journal: Path | None = None,
+) -> list[Score]:
+    """Make the runs, `jobs` at a time, and return their scores in order. `keep` is given what there is after each.
+
+    Scores are also added to `journal`, a line each; those that it has already, from an interrupted call, are not made
+    again.
+    """
     todo = list(runs)
-    scores: dict[int, Score] = {}
+    before = [] if journal is None else read_journal(journal)
+    scores = {n: made for n, run in enumerate(todo) for made in before
+              if (made.label, made.settings) == (run.label, run.settings)}  # fmt: skip
+    left = [(number, run) for number, run in enumerate(todo) if number not in scores]
 
     def done(number: int, made: Score) -> None:
         scores[number] = made
-        print(json.dumps(asdict(made)), file=sys.stderr, flush=True)
+        line = json.dumps(asdict(made))
+        print(line, file=sys.stderr, flush=True)
+        if journal is not None:
+            with journal.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
         if keep is not None:
             keep([scores[n] for n in sorted(scores)])
 
     if jobs == 1:
-        for number, run in enumerate(todo):
+        for number, run in left:
             done(number, score(run))
     else:
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-            waiting = {pool.submit(score, run): number for number, run in enumerate(todo)}
+            waiting = {pool.submit(score, run): number for number, run in left}
             for future in as_completed(waiting):
                 done(waiting[future], future.result())
     return [scores[number] for number in range(len(todo))]
+
+
+def read_journal(path: Path) -> list[Score]:
+    """The scores that an interrupted call left."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [Score(**{**one, "settings": _tuples(one["settings"]), "exact": _tuples(one["exact"]),
+                     "curve": tuple(one["curve"])}) for one in map(json.loads, lines)]  # fmt: skip
+
+
+def _tuples(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no tuples, only lists."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+def threads(jobs: int) -> int | None:
+    """Of each job: one where several share the cores, else as many as torch likes."""
+    return 1 if jobs > 1 else None
 
 
 def rows(scores: list[Score]) -> list[dict[str, Any]]:
@@ -104,15 +160,13 @@ def rows(scores: list[Score]) -> list[dict[str, Any]]:
             "label": label,
             "settings": settings,
             "seeds": [score.settings.get("seed", 0) for score in group],
-            "val_micro_f1": spread(score.val for score in group),
-            "test_micro_f1": spread(score.test for score in group),
-            "test_macro_f1": spread(score.test_macro for score in group),
-            "train_seconds": spread(score.train_seconds for score in group),
         })  # fmt: skip
-        sampled = [score.sampled for score in group if score.sampled is not None]
-        if sampled:
-            made[-1] |= {"sampled_val_micro_f1": spread(val for val, _ in sampled),
-                         "sampled_test_micro_f1": spread(test for _, test in sampled)}  # fmt: skip
+        for part in group[0].exact:
+            made[-1] |= {f"{part}_micro_f1": spread(score.exact[part][0] for score in group),
+                         f"{part}_macro_f1": spread(score.exact[part][1] for score in group)}  # fmt: skip
+        made[-1]["train_seconds"] = spread(score.train_seconds for score in group)
+        for part in group[0].sampled:
+            made[-1][f"sampled_{part}_micro_f1"] = spread(score.sampled[part] for score in group)
     return made
 
 

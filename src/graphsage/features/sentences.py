@@ -12,7 +12,7 @@ from graphsage.errors import ConfigError
 from graphsage.features import values
 from graphsage.features.recipe import Columns, Floats, Rows, State, read_field, read_words, take
 
-_INSTALL = "sentence features need sentence-transformers; install it with: pip install sentence-transformers"
+_INSTALL = "sentence features need sentence-transformers; install it with: pip install 'graphsage[sentences]'"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,19 +57,38 @@ def embedding_columns(graph: Graph, nodes: Tensor, z: Tensor) -> dict[str, Colum
     return {"id": _ids(graph, nodes), "embedding": z.numpy()}
 
 
+def label_column(graph: Graph, nodes: Tensor) -> Column:
+    """The true class of each node (None where unknown), or its list of labels."""
+    if graph.labels is None:
+        raise DataError("the data has no labels to write; leave the label out")
+    names = graph.class_names or tuple(map(str, range(graph.num_classes)))
+    own = graph.labels[nodes]
+    if graph.multilabel:
+        return [[names[label] for label in np.flatnonzero(row)] for row in own.numpy()]
+    return [names[label] if label >= 0 else None for label in own.tolist()]
+
+
 def prediction_columns(model: Model, graph: Graph, nodes: Tensor, probabilities: Tensor) -> dict[str, Column]:
     """id, the predicted class (or list of labels), its probability (or theirs), and `p_<name>` for every class."""
-    names = class_names(model, probabilities.shape[1])
-    decided, p = model.decide(probabilities), probabilities.numpy()
+    names, p = class_names(model, probabilities.shape[1]), probabilities.numpy()
+    decided = decided_column(model, probabilities)
     columns: dict[str, Column] = {"id": _ids(graph, nodes)}
     if model.multilabel:
-        chosen = [np.flatnonzero(row) for row in decided.numpy()]
-        columns["labels"] = [[names[label] for label in labels] for labels in chosen]
+        chosen = model.decide(probabilities).bool().numpy()
+        columns["labels"] = decided
         columns["probability"] = [row[labels].tolist() for row, labels in zip(p, chosen, strict=True)]
     else:
-        columns["class"] = [names[label] for label in decided.tolist()]
+        columns["class"] = decided
         columns["probability"] = p.max(axis=1)
     return columns | {f"p_{name}": p[:, c] for c, name in enumerate(names)}
+
+
+def decided_column(model: Model, probabilities: Tensor) -> Column:
+    """The predicted class of each node, or its list of labels."""
+    names, decided = class_names(model, probabilities.shape[1]), model.decide(probabilities)
+    if model.multilabel:
+        return [[names[label] for label in np.flatnonzero(row)] for row in decided.numpy()]
+    return [names[label] for label in decided.tolist()]
 
 
 def class_names(model: Model, count: int) -> tuple[str, ...]:
@@ -148,7 +167,7 @@ def _write_npy(path: Path, columns: Mapping[str, Column]) -> list[Path]:
 def _write_word2vec(path: Path, columns: Mapping[str, Column]) -> list[Path]:
     """The text format of word2vec: a line `N D`, then an id and its numbers a line. gensim and many others open it."""
     ids, z = [str(value) for value in columns["id"]], columns.get("embedding")
-    if not isinstance(z, np.ndarray):
+    if not isinstance(z, np.ndarray) or set(columns) != {"id", "embedding"}:
         raise ConfigError(f"{path}: .txt (word2vec's format) holds embeddings only; write .parquet or .csv")
     for value in ids:
         if not value or value.split() != [value]:
