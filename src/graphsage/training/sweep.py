@@ -167,9 +167,10 @@ def best(points: Sequence[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
 
 
 def _timed(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
-    began = time.monotonic()
+    began, busy = time.monotonic(), time.process_time()
     result = evaluate(trial)
-    return {**result, "seconds": round(time.monotonic() - began, 3)}
+    spent = {"seconds": time.monotonic() - began, "cpu_seconds": time.process_time() - busy}
+    return {**result, **{name: round(value, 3) for name, value in spent.items()}}
 
 
 def _one_thread(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
