@@ -8,21 +8,23 @@ from graphsage.experiments.record import spread
 from graphsage.experiments.session import Session
 from graphsage.experiments.table1 import walk_trial
 from graphsage.experiments.trials import make_trial
+from graphsage.training.sweep import Trial
 
 
 def run(session: Session) -> dict[str, Any]:
-    source, profile, seeds = session.evolving, session.profile, range(session.seeds)
+    source, profile = session.evolving, session.profile
     settings = {"task": "supervised", "form": "paper", **profile.training["supervised"], "lr": 0.01}
     lines: dict[str, list[Any]] = {}
-    for level in profile.noise_levels:
-        trial = make_trial("features", f"noise {level} features", source, noise=level)
-        runs = session.trials.run([trial.with_settings(seed=seed) for seed in seeds])
-        lines.setdefault("Raw features", []).append(spread(run["test"] for run in runs))
-        for aggregator in profile.noise_aggregators:
-            trial = make_trial("graphsage", f"noise {level} {aggregator}", source, **settings, aggregator=aggregator,
-                               noise=level)  # fmt: skip
-            runs = session.trials.run([trial.with_settings(seed=seed) for seed in seeds])
-            lines.setdefault(NAMES[aggregator], []).append(spread(run["test"] for run in runs))
+    trials: dict[Any, Trial] = {
+        ("Raw features", level): make_trial("features", f"noise {level} features", source, noise=level)
+        for level in profile.noise_levels
+    }
+    for aggregator in profile.noise_aggregators:
+        for level in profile.noise_levels:
+            label, own = f"noise {level} {aggregator}", {**settings, "aggregator": aggregator, "noise": level}
+            trials[NAMES[aggregator], level] = make_trial("graphsage", label, source, **own)
+    for (name, _), runs in session.runs(trials).items():
+        lines.setdefault(name, []).append(spread(run["test"] for run in runs))
     if opened(source).one_graph:
         lines |= walked(session)
     body = {"data": {source.name: facts(opened(source))}, "settings": settings, "levels": list(profile.noise_levels),

@@ -12,7 +12,7 @@ from graphsage.evaluation.probe import Probe
 from graphsage.experiments.data import Named, facts, opened
 from graphsage.experiments.record import spread
 from graphsage.experiments.session import Session
-from graphsage.experiments.trials import Array, make_trial, rounded
+from graphsage.experiments.trials import PASSES, Array, make_trial, rounded
 from graphsage.graph.split import Split
 from graphsage.training.sweep import Result
 from graphsage.training.train import choose_device
@@ -50,7 +50,7 @@ def rotation(settings: dict[str, Any], data: Named) -> Result:
     labels: Array = data.graph.labels.numpy()
     split = Split.random(graph.num_nodes, seed=settings["seed"])
     train, test = split.nodes("train").numpy(), split.nodes("test").numpy()
-    probe = Probe(settings["seed"]).fit(first[train], labels[train])
+    probe = Probe(settings["seed"], PASSES).fit(first[train], labels[train])
     vectors = (first, second, second @ procrustes(second[train], first[train]))
     scores = {
         name: f1_scores(labels[test], probe.predict(z[test])).micro for name, z in zip(ROWS, vectors, strict=True)

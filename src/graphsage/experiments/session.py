@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from graphsage.experiments.data import Source, opened
 from graphsage.experiments.profile import Profile
 from graphsage.experiments.record import hardware, versions, write_result
 from graphsage.experiments.trials import Evaluate
-from graphsage.training.sweep import Trials
+from graphsage.training.sweep import Result, Trial, Trials
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,11 @@ class Session:
         """Those of `names` that `only` leaves; it says nothing about a kind of which it names none."""
         asked = [name for name in known if name in self.only]
         return [name for name in names if not asked or name in asked]
+
+    def runs(self, trials: Mapping[Hashable, Trial]) -> dict[Any, list[Result]]:
+        """Every trial with every seed, all made together: results of the seeds by the trial's key."""
+        made = self.trials.run([t.with_settings(seed=seed) for t in trials.values() for seed in range(self.seeds)])
+        return {key: made[place * self.seeds : (place + 1) * self.seeds] for place, key in enumerate(trials)}
 
     @property
     def evolving(self) -> Source:

@@ -12,10 +12,12 @@ from graphsage.experiments.trials import make_trial
 from graphsage.training.sweep import Result, Swept, Trial, sweep
 
 FORMS = ("paper", "reference")
+SIMPLE = {"Random": "random", "Raw features": "features"}
 
 
 def run(session: Session) -> dict[str, Any]:
     """Make what is missing, and write `table1.json` with all rows that are there."""
+    session.trials.run(first_trials(session))  # all together, so that no process waits; what follows reads them
     rows: list[dict[str, Any]] = []
     about = {}
     for source in session.sources:
@@ -28,14 +30,30 @@ def run(session: Session) -> dict[str, Any]:
     return body
 
 
+def first_trials(session: Session) -> list[Trial]:
+    """Everything that does not depend on what validation chooses."""
+    trials: list[Trial] = []
+    for source in session.sources:
+        cells = graphsage_cells(session, source)
+        trials += [trial.with_settings(**point, seed=0) for (task, _, aggregator), trial in cells.items()
+                   for point in session.profile.grid(task, aggregator)]  # fmt: skip
+        for kind in SIMPLE.values():
+            trials += [make_trial(kind, kind, source, seed=seed) for seed in range(session.seeds)]
+        if opened(source).one_graph:
+            base = walk_trial(session, source)
+            trials += [base.with_settings(lr=lr, seed=0) for lr in session.profile.deepwalk_rates]
+    return trials
+
+
 def baselines(session: Session, source: Source) -> list[dict[str, Any]]:
     """Rows that learn from no graph, and DeepWalk. They are the same in both tasks, as in the paper."""
     seeds = range(session.seeds)
     data = opened(source)
     rows = []
-    for name, kind in (("Random", "random"), ("Raw features", "features")):
-        runs = session.trials.run([make_trial(kind, name, source, seed=seed) for seed in seeds])
-        rows.append(row(source, name, runs))
+    for name, kind in SIMPLE.items():
+        rows.append(
+            row(source, name, session.trials.run([make_trial(kind, kind, source, seed=seed) for seed in seeds]))
+        )
     if not data.one_graph:
         refused = "several graphs: vectors of one mean nothing in another (Appendix D)"
         return rows + [row(source, name, [], why=refused) for name in ("DeepWalk", "DeepWalk + features")]
@@ -58,21 +76,25 @@ def walk_trial(session: Session, source: Source) -> Trial:
     return make_trial("deepwalk", "DeepWalk", source, **session.profile.deepwalk, noises=noises)
 
 
-def graphsage_rows(session: Session, source: Source) -> list[dict[str, Any]]:
-    """A row for each task, form and aggregator."""
+def graphsage_cells(session: Session, source: Source) -> dict[tuple[str, str, str], Trial]:
+    """A trial for each task, form and aggregator, still without rate, width and seed."""
     profile = session.profile
-    cells, grids, what = {}, {}, {}
+    cells = {}
     for task in session.wanted(TASKS, TASKS):
         for form in session.wanted(profile.forms, FORMS):
             for aggregator in session.wanted(AGGREGATORS, AGGREGATORS):
-                name = f"{task} {form} {aggregator}"
                 settings = {"task": task, "form": form, "aggregator": aggregator, **profile.training[task],
                             "sampled": task == "supervised"}  # fmt: skip
-                cells[name] = make_trial("graphsage", name, source, **settings)
-                grids[name] = profile.grid(task, aggregator)
-                what[name] = (task, form, aggregator)
+                name = f"{task} {form} {aggregator}"
+                cells[task, form, aggregator] = make_trial("graphsage", name, source, **settings)
+    return cells
+
+
+def graphsage_rows(session: Session, source: Source) -> list[dict[str, Any]]:
+    cells = graphsage_cells(session, source)
+    grids = {key: session.profile.grid(key[0], key[2]) for key in cells}
     swept = sweep(session.trials, cells, grids, session.seeds)
-    return [graphsage_row(source, *what[name], found) for name, found in swept.items()]
+    return [graphsage_row(source, *key, found) for key, found in swept.items()]
 
 
 def graphsage_row(source: Source, task: str, form: str, aggregator: str, found: Swept) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from graphsage.training.sweep import Result, Trial
 from graphsage.training.train import choose_device, train
 
 Array = npt.NDArray[Any]
+PASSES = 5  # of the probe: scikit-learn's default at the time of the paper
 NOT_SETTINGS = ("kind", "data", "digest", "device", "noise", "seed", "sampled")
 
 
@@ -59,9 +60,12 @@ def graphsage(settings: dict[str, Any], data: Named) -> Result:
     began = time.monotonic()
     model = train(graph, data.unvalidated, device=settings["device"], seed=seed, **own)
     seconds = time.monotonic() - began
-    scores = model.evaluate_parts(graph, data.split, ("val", "test"), inference="exact")
-    result = {"val": scores["val"].micro, "test": scores["test"].micro, "test_macro": scores["test"].macro,
-              "train_seconds": seconds, "steps": model.about["training"]["steps"]}  # fmt: skip
+    if model.head is None:
+        result = probed(model.embed(graph, inference="exact").numpy(), data, seed)
+    else:
+        scores = model.evaluate_parts(graph, data.split, ("val", "test"), inference="exact")
+        result = {"val": scores["val"].micro, "test": scores["test"].micro, "test_macro": scores["test"].macro}
+    result |= {"train_seconds": seconds, "steps": model.about["training"]["steps"]}
     if settings.get("sampled") and model.head is not None:
         sampled = model.evaluate_parts(graph, data.split, ("val", "test"), inference="sampled")
         result |= {"sampled_val": sampled["val"].micro, "sampled_test": sampled["test"].micro}
@@ -122,7 +126,7 @@ def known_labels(data: Named) -> tuple[Array, dict[str, Array]]:
 def probed(z: Array, data: Named, seed: int) -> Result:
     """Scores of the logistic probe, fitted on the training rows of z."""
     labels, parts = known_labels(data)
-    probe = Probe(seed).fit(z[parts["train"]], labels[parts["train"]])
+    probe = Probe(seed, PASSES).fit(z[parts["train"]], labels[parts["train"]])
     return scored(labels, parts, {part: probe.predict(z[parts[part]]) for part in ("val", "test")})
 
 

@@ -9,11 +9,11 @@ import json
 import multiprocessing
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
@@ -26,6 +26,7 @@ SIZES = {"pool": (512, 1024), "meanpool": (512, 1024), "lstm": (128, 256)}
 """Small and big models, where an aggregator has a width of its own."""
 
 Result = dict[str, Any]
+Key = TypeVar("Key", bound=Hashable)
 
 
 def paper_grid(task: str, aggregator: str) -> list[dict[str, Any]]:
@@ -140,15 +141,15 @@ class Swept:
     runs: list[Result]
 
 
-def sweep(trials: Trials, cells: Mapping[str, Trial], grids: Mapping[str, Sequence[Mapping[str, Any]]],
-          seeds: int) -> dict[str, Swept]:  # fmt: skip
+def sweep(trials: Trials, cells: Mapping[Key, Trial], grids: Mapping[Key, Sequence[Mapping[str, Any]]],
+          seeds: int) -> dict[Key, Swept]:  # fmt: skip
     """For each cell: every point of its grid with seed 0, then the best on validation with all seeds.
 
     All cells' points are made together, so that no process waits for the end of one cell.
     """
     first = [(name, point, cells[name].with_settings(**point, seed=0)) for name in cells for point in grids[name]]
     results = trials.run(trial for _, _, trial in first)
-    found: dict[str, list[tuple[float, dict[str, Any]]]] = {name: [] for name in cells}
+    found: dict[Key, list[tuple[float, dict[str, Any]]]] = {name: [] for name in cells}
     for (name, point, _), result in zip(first, results, strict=True):
         found[name].append((float(result["val"]), dict(point)))
     chosen = {name: best(points) for name, points in found.items()}
