@@ -16,7 +16,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 COMMANDS = ("", "demo", "train", "evaluate", "embed", "predict", "search", "plot", "info", "data", "data list",
-            "data convert", "data build", "data build setmm", "data build debian")  # fmt: skip
+            "data convert", "data build", "data build setmm", "data build debian", "data build reddit",
+            "data build citation", "data build ppi", "reproduce")  # fmt: skip
 
 
 def result(name: str) -> dict[str, Any]:

@@ -6,27 +6,35 @@ python -m graphsage.experiments.reproduce all --data ppi=PATH --data setmm --dat
 
 import argparse
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from graphsage.errors import ConfigError, GraphSageError
 from graphsage.experiments.data import parse_data
-from graphsage.experiments.profile import profile_named
+from graphsage.experiments.profile import AGGREGATORS, TASKS, profile_named
+from graphsage.experiments.report import write_report
 from graphsage.experiments.session import Session, start
+from graphsage.experiments.table1 import FORMS
 from graphsage.training.sweep import Result, Trial, Unfinished
 
 EXPERIMENTS = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts",
                "wilcoxon", "claims")  # fmt: skip
 """In the order in which `all` makes them: the last ones read what the others wrote."""
+ONLY = (*TASKS, *FORMS, *AGGREGATORS)
 MORE = 3  # exit code: the time of this sitting is over, and there is more to do
 
 
 def reproduce(what: str, session: Session) -> None:
-    """Make one experiment or `all`; each is written as soon as it is there."""
+    """Make one experiment or `all`; each is written as soon as it is there. `all` ends with the report, where
+    matplotlib is there to draw its pictures."""
     for name in names(what):
         importlib.import_module(f"graphsage.experiments.{name}").run(session)
+    if what == "all" and importlib.util.find_spec("matplotlib") is not None:
+        write_report(session.out)
 
 
 def names(what: str) -> tuple[str, ...]:
@@ -35,6 +43,15 @@ def names(what: str) -> tuple[str, ...]:
     if what not in EXPERIMENTS:
         raise ConfigError(f"there is no experiment {what!r}; there are all, {', '.join(EXPERIMENTS)} and report")
     return (what,)
+
+
+def open_session(data: Sequence[str], profile: str, out: Path, *, only: str = "", **options: Any) -> Session:
+    """A session from words of a command line."""
+    words = [word for word in only.split(",") if word]
+    for word in words:
+        if word not in ONLY:
+            raise ConfigError(f"--only takes {', '.join(ONLY)}; got {word!r}")
+    return start(parse_data(data), profile_named(profile), out, only=words, **options)
 
 
 def tell(trial: Trial, result: Result, done: int, total: int) -> None:
@@ -46,7 +63,7 @@ def tell(trial: Trial, result: Result, done: int, total: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["all", *EXPERIMENTS])
+    parser.add_argument("what", choices=["all", *EXPERIMENTS, "report"])
     parser.add_argument("--data", action="append", default=[], metavar="NAME[=PATH]")
     parser.add_argument("--profile", default="quick")
     parser.add_argument("--seeds", type=int)
@@ -57,10 +74,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args(arguments)
     try:
-        only = [word for word in options.only.split(",") if word]
-        session = start(
-            parse_data(options.data), profile_named(options.profile), options.out, seeds=options.seeds,
-            jobs=options.jobs, device=options.device, minutes=options.minutes, only=only, on_done=tell,
+        if options.what == "report":
+            print(write_report(options.out))
+            return 0
+        session = open_session(
+            options.data, options.profile, options.out, only=options.only, seeds=options.seeds, jobs=options.jobs,
+            device=options.device, minutes=options.minutes, on_done=tell,
         )  # fmt: skip
         reproduce(options.what, session)
     except Unfinished as more:
