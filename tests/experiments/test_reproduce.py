@@ -12,7 +12,7 @@ from graphsage.errors import ConfigError, DataError
 from graphsage.experiments import profile as profiles
 from graphsage.experiments.data import Source, opened, parse_data, with_validation
 from graphsage.experiments.profile import Profile, profile_named
-from graphsage.experiments.reproduce import EXPERIMENTS, main, names, reproduce
+from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce
 from graphsage.experiments.session import Session, start
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
@@ -107,6 +107,16 @@ def test_pieces_of_table_1_are_put_together(sources: tuple[Source, ...], tmp_pat
     both = {(row["row"], row["task"]) for row in read(out, "table1")["rows"] if "form" in row}
     assert first == {("GraphSAGE-mean", "supervised")}
     assert both - first == {("GraphSAGE-GCN", "unsupervised"), ("GraphSAGE-mean", "unsupervised")}
+
+
+def test_a_sweep_can_be_narrowed_to_some_rates_and_small_models(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    full = start(sources[:1], profile_named("full"), tmp_path, rates=(0.01,), small=True)
+    assert full.grid("supervised", "pool") == [{"lr": 0.01, "hidden_dim": 512}]
+    assert full.grid("supervised", "mean") == [{"lr": 0.01}]
+    with pytest.raises(ConfigError, match="its rates are 2e-06"):
+        full.grid("unsupervised", "mean")
+    with pytest.raises(ConfigError, match="--rates takes numbers"):
+        open_session(["one=x"], "full", tmp_path, rates="fast")
 
 
 def test_a_sitting_that_is_over_says_what_is_left(sources: tuple[Source, ...], tmp_path: Path) -> None:

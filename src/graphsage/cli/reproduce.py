@@ -31,6 +31,9 @@ def command(
     only: Annotated[str, typer.Option(
         "--only", metavar="WORD,...", show_default=False,
         help="A piece of table1: tasks, forms and aggregators, such as supervised,paper,mean.")] = "",
+    rates: Annotated[str, typer.Option("--rates", metavar="LR,...", show_default="all of the profile's",
+                                       help="Sweep only these learning rates of table1.")] = "",
+    small: Annotated[bool, typer.Option("--small", help="Sweep only the small models of pool and LSTM.")] = False,
     device: Device = "auto",
     json: Json = False,
 ) -> None:  # fmt: skip
@@ -58,7 +61,7 @@ def command(
         made = names(what)
         at_once = jobs or (1 if choose_device(device).type == "cuda" else _cores())
         session = open_session(data or [], profile, out, only=only, seeds=seeds, jobs=at_once, device=device,
-                               minutes=minutes, on_done=tell)  # fmt: skip
+                               minutes=minutes, rates=rates, small=small, on_done=tell)  # fmt: skip
         try:
             reproduce(what, session)
         except Unfinished as more:

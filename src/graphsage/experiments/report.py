@@ -43,10 +43,11 @@ def write_report(folder: Path) -> Path:
     return folder / "report.html"
 
 
-def markdown(folder: Path, pictures: str) -> str:
-    """The same as a page of the documentation; `pictures` is the path from that page to the folder."""
+def markdown(folder: Path, pictures: str, made: str) -> str:
+    """The same as a page of the documentation; `pictures` is the path from that page to the folder, and `made` says how
+    the page came about."""
     records = read_records(folder)
-    parts = ["# Results: what holds of the paper", "", summary(records)]
+    parts = ["# Results: what holds of the paper", "", made, "", summary(records)]
     for section in sections(records):
         parts += ["", f"## {section.title}", "", section.text]
         if section.picture is not None:

@@ -45,13 +45,18 @@ def names(what: str) -> tuple[str, ...]:
     return (what,)
 
 
-def open_session(data: Sequence[str], profile: str, out: Path, *, only: str = "", **options: Any) -> Session:
+def open_session(data: Sequence[str], profile: str, out: Path, *, only: str = "", rates: str = "",
+                 **options: Any) -> Session:  # fmt: skip
     """A session from words of a command line."""
+    try:
+        swept = [float(rate) for rate in rates.split(",") if rate]
+    except ValueError:
+        raise ConfigError(f"--rates takes numbers, such as 0.01,0.001; got {rates!r}") from None
     words = [word for word in only.split(",") if word]
     for word in words:
         if word not in ONLY:
             raise ConfigError(f"--only takes {', '.join(ONLY)}; got {word!r}")
-    return start(parse_data(data), profile_named(profile), out, only=words, **options)
+    return start(parse_data(data), profile_named(profile), out, only=words, rates=swept, **options)
 
 
 def tell(trial: Trial, result: Result, done: int, total: int) -> None:
@@ -71,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--minutes", type=float, help="begin no new trial after so many minutes; exit code 3 then")
     parser.add_argument("--only", default="", help="tasks, forms and aggregators of table1, such as supervised,mean")
+    parser.add_argument("--rates", default="", help="sweep only these of the profile's learning rates")
+    parser.add_argument("--small", action="store_true", help="sweep only the small models of pool and LSTM")
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args(arguments)
     try:
@@ -79,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         session = open_session(
             options.data, options.profile, options.out, only=options.only, seeds=options.seeds, jobs=options.jobs,
-            device=options.device, minutes=options.minutes, on_done=tell,
+            device=options.device, minutes=options.minutes, rates=options.rates, small=options.small, on_done=tell,
         )  # fmt: skip
         reproduce(options.what, session)
     except Unfinished as more:

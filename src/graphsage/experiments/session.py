@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from graphsage.errors import ConfigError
 from graphsage.experiments.data import Source, opened
 from graphsage.experiments.profile import Profile
 from graphsage.experiments.record import hardware, versions, write_result
 from graphsage.experiments.trials import Evaluate
-from graphsage.training.sweep import Result, Trial, Trials
+from graphsage.training.sweep import SIZES, Result, Trial, Trials
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,26 @@ class Session:
     seeds: int
     device: str = "auto"
     only: frozenset[str] = frozenset()
+    rates: tuple[float, ...] = ()
+    """Sweep only these learning rates of the profile's; empty: all."""
+    small: bool = False
+    """Sweep only the small models of pool and LSTM."""
 
     def wanted(self, names: Sequence[str], known: Sequence[str]) -> list[str]:
         """Those of `names` that `only` leaves; it says nothing about a kind of which it names none."""
         asked = [name for name in known if name in self.only]
         return [name for name in names if not asked or name in asked]
+
+    def grid(self, task: str, aggregator: str) -> list[dict[str, Any]]:
+        """The profile's points that `rates` and `small` leave."""
+        points = [dict(point) for point in self.profile.grid(task, aggregator)]
+        smallest = SIZES.get(aggregator, (None,))[0]
+        left = [point for point in points if (not self.rates or point["lr"] in self.rates)
+                and (not self.small or point.get("hidden_dim", smallest) == smallest)]  # fmt: skip
+        if not left:
+            known = ", ".join(str(rate) for rate in dict.fromkeys(point["lr"] for point in points))
+            raise ConfigError(f"--rates leaves nothing to sweep for {task} training; its rates are {known}")
+        return left
 
     def runs(self, trials: Mapping[Hashable, Trial]) -> dict[Any, list[Result]]:
         """Every trial with every seed, all made together: results of the seeds by the trial's key."""
@@ -64,10 +80,10 @@ class Session:
 
 
 def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: int | None = None, jobs: int = 1,
-          device: str = "auto", minutes: float | None = None, only: Sequence[str] = (),
-          on_done: Any = None) -> Session:  # fmt: skip
+          device: str = "auto", minutes: float | None = None, only: Sequence[str] = (), rates: Sequence[float] = (),
+          small: bool = False, on_done: Any = None) -> Session:  # fmt: skip
     """A session whose trials lie in `OUT/trials/PROFILE`; after `minutes` no new trial is begun."""
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
     trials = Trials(out / "trials" / profile.name, Evaluate(sources, device), jobs, deadline, on_done,
                     {"hardware": hardware(), "versions": versions()})  # fmt: skip
-    return Session(sources, profile, out, trials, seeds or profile.seeds, device, frozenset(only))
+    return Session(sources, profile, out, trials, seeds or profile.seeds, device, frozenset(only), tuple(rates), small)

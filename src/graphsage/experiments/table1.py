@@ -36,7 +36,7 @@ def first_trials(session: Session) -> list[Trial]:
     for source in session.sources:
         cells = graphsage_cells(session, source)
         trials += [trial.with_settings(**point, seed=0) for (task, _, aggregator), trial in cells.items()
-                   for point in session.profile.grid(task, aggregator)]  # fmt: skip
+                   for point in session.grid(task, aggregator)]  # fmt: skip
         for kind in SIMPLE.values():
             trials += [make_trial(kind, kind, source, seed=seed) for seed in range(session.seeds)]
         if opened(source).one_graph:
@@ -92,7 +92,7 @@ def graphsage_cells(session: Session, source: Source) -> dict[tuple[str, str, st
 
 def graphsage_rows(session: Session, source: Source) -> list[dict[str, Any]]:
     cells = graphsage_cells(session, source)
-    grids = {key: session.profile.grid(key[0], key[2]) for key in cells}
+    grids = {key: session.grid(key[0], key[2]) for key in cells}
     swept = sweep(session.trials, cells, grids, session.seeds)
     return [graphsage_row(source, *key, found) for key, found in swept.items()]
 

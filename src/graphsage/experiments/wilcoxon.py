@@ -13,12 +13,12 @@ def run(session: Session) -> dict[str, Any]:
     if table is None:
         raise DataError(f"there is no table1.json in {session.out}; run `graphsage reproduce table1` first")
     forms = sorted({row["form"] for row in table["rows"] if "form" in row})
-    body = {"rows": [row for form in forms for row in tests(table["rows"], form)], "check": check()}
+    body = {"rows": [row for form in forms for row in compared(table["rows"], form)], "check": check()}
     session.keep("wilcoxon", "Section 4.4: signed-rank test between aggregators over data sets and tasks", body)
     return body
 
 
-def tests(rows: list[dict[str, Any]], form: str) -> list[dict[str, Any]]:
+def compared(rows: list[dict[str, Any]], form: str) -> list[dict[str, Any]]:
     """One test for each pair of the paper, over the (data, task) settings where both aggregators were scored."""
     scores: dict[str, dict[tuple[str, str], float]] = {}
     for row in rows:
