@@ -1,5 +1,8 @@
 import json
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,6 +30,39 @@ def test_the_best_point_on_validation_is_made_with_every_seed(tmp_path: Path, jo
     assert [point["val"] for point in found["a"].points] == pytest.approx([0.91, 1.0, 0.991])
     assert found["b"].chosen == {"lr": 0.1}
     assert len(list(tmp_path.iterdir())) == (3 + 2) + (1 + 2)
+
+
+SCRIPT = """
+import sys, time
+from pathlib import Path
+from graphsage.training.sweep import Trial, Trials
+def forever(trial):
+    Path(sys.argv[1], str(trial.settings["seed"])).write_text(str(__import__("os").getpid()))
+    time.sleep(600)
+if __name__ == "__main__":
+    Trials(Path(sys.argv[1], "trials"), forever, jobs=2).run(Trial("t", {"seed": s}) for s in range(2))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_no_worker_outlives_a_killed_sweep(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    sweeping = subprocess.Popen([sys.executable, str(tmp_path / "script.py"), str(tmp_path)])
+    notes = [tmp_path / "0", tmp_path / "1"]
+    try:
+        assert soon(lambda: all(note.exists() and note.read_text() for note in notes), 120)
+    finally:
+        sweeping.kill()
+        sweeping.wait()
+    workers = [Path("/proc", note.read_text()) for note in notes]
+    assert soon(lambda: not any(worker.exists() for worker in workers), 60)
+
+
+def soon(happened: Callable[[], bool], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not happened() and time.monotonic() < end:
+        time.sleep(0.1)
+    return happened()
 
 
 def test_a_finished_trial_is_not_made_again(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ both and written whole, so that an interrupted sweep continues where it stopped,
 import hashlib
 import json
 import multiprocessing
+import os
 import re
+import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -114,7 +116,8 @@ class Trials:
     def _in_parallel(self, todo: Sequence[Trial], keep: Callable[[Trial, Result], None]) -> None:
         waiting = list(reversed(todo))
         running: dict[Future[Result], Trial] = {}
-        with ProcessPoolExecutor(self.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.jobs, mp_context=context, initializer=_die_with, initargs=(os.getpid(),)) as pool:
             while (waiting and not self._late()) or running:
                 while waiting and len(running) < self.jobs and not self._late():
                     trial = waiting.pop()
@@ -172,6 +175,17 @@ def _timed(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
     result = evaluate(trial)
     spent = {"seconds": time.monotonic() - began, "cpu_seconds": time.process_time() - busy}
     return {**result, **{name: round(value, 3) for name, value in spent.items()}}
+
+
+def _die_with(parent: int) -> None:
+    """End this process soon after the one that started it: a long trial must not go on for nobody."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _one_thread(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
