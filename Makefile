@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi clean
+.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-quick clean
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -73,6 +73,10 @@ results-setmm: $(STAMP)  ## Measure setmm again: sweep on validation, then 5 see
 results-ppi: $(STAMP)  ## Measure PPI again: make results-ppi PPI=path/to/ppi
 	@[ -n "$(PPI)" ] || { echo "say where PPI is: make results-ppi PPI=path/to/ppi" >&2; exit 2; }
 	@$(BIN)/python -m graphsage.experiments.ppi $(PPI) --out results/ppi.json
+
+results-quick: $(STAMP)  ## Reproduce the paper's trends: make results-quick PPI=path/to/ppi DEBIAN=path/to/debian (an hour)
+	@$(BIN)/graphsage reproduce all --data setmm $(if $(PPI),--data ppi=$(PPI)) $(if $(DEBIAN),--data debian=$(DEBIAN)) \
+	    --profile quick --out results/quick
 
 clean:  ## Remove what was built, except .venv
 	@rm -rf demo-out build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -11,7 +11,9 @@ import torch
 from graphsage.errors import ConfigError, DataError
 from graphsage.experiments import profile as profiles
 from graphsage.experiments.data import Source, opened, parse_data, with_validation
+from graphsage.experiments.plots import DRAWN, pictures
 from graphsage.experiments.profile import Profile, profile_named
+from graphsage.experiments.report import markdown, read_records
 from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce
 from graphsage.experiments.session import Session, start
 from graphsage.graph.split import Split
@@ -67,6 +69,13 @@ def test_everything_is_made_in_one_go_and_nothing_again(sources: tuple[Source, .
     out = tmp_path / "out"
     reproduce("all", session(sources, out))
     assert all((out / f"{name}.json").exists() for name in EXPERIMENTS)
+    drawn = {name: (out / f"{name}.png").read_bytes() for name in DRAWN}
+    assert all(png.startswith(b"\x89PNG") for png in drawn.values())
+    page = (out / "report.html").read_text()
+    assert page.count("data:image/png;base64,") == len(DRAWN)
+    assert "http" not in page
+    assert markdown(out, "pictures", "made").count("](pictures/") == len(DRAWN)
+    assert pictures(read_records(out)) == drawn
     made: list[str] = []
     reproduce("all", session(sources, out, on_done=lambda trial, *_: made.append(trial.label)))
     assert made == []

@@ -1,6 +1,7 @@
 """The figures as pictures, drawn from the records of the experiments."""
 
 import io
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,11 +28,10 @@ def pictures(records: Mapping[str, Record | None]) -> dict[str, bytes]:
 
 def table1(record: Record) -> Any:
     """A panel for each data set and task: ours as filled dots, the paper's as rings."""
-    groups = _settings(record)
-    columns = min(len(groups), 3)
-    lines = -(-len(groups) // columns)
-    figure, panels = _panels(lines, columns, 4.1 * columns, 0.9 + 2.5 * lines, sharey=True)
-    for axes, (data, task) in zip(panels, groups, strict=False):
+    found = {(row["data"], row["task"]) for row in record["rows"] if "form" in row}
+    names, tasks = sorted({data for data, _ in found}), sorted({task for _, task in found})
+    figure, panels = _panels(len(tasks), len(names), 1.3 + 3.7 * len(names), 0.9 + 2.5 * len(tasks), sharey=True)
+    for axes, (task, data) in zip(panels, itertools.product(tasks, names), strict=True):
         for place, name in enumerate(reversed(ROWS)):
             for row in _rows(record, data, task, name):
                 ours = row["test_micro_f1"]
@@ -44,9 +44,7 @@ def table1(record: Record) -> Any:
         axes.set_title(f"{data}, {task}", loc="left", fontsize=10, color=INK)
         axes.set_yticks(range(len(ROWS)), list(reversed(ROWS)), fontsize=8.5)
         axes.set_ylim(-0.6, len(ROWS) - 0.4)
-        axes.set_xlim(0, 1)
-    for axes in panels[len(groups) :]:
-        axes.set_visible(False)
+        axes.set_xlim(-0.02, 1.03)
     forms = {row["form"] for row in record["rows"] if "form" in row}
     both = ", diamonds: reference form" if "reference" in forms else ""
     _finish(figure, "Table 1: test micro F1", f"dots: ours{both}; rings: the paper, on its own data")
@@ -63,10 +61,11 @@ def figure2a(record: Record) -> Any:
         axes.barh(range(len(names)), values, color=[COLORS[name] for name in names], height=0.62)
         axes.set_xscale("log")
         axes.set_xlim(min(values) / 2, max(values) * 4)
+        _plain(axes.xaxis)
         axes.set_yticks(range(len(names)), names, fontsize=9)
         axes.invert_yaxis()
         for place, value in enumerate(values):
-            axes.text(value * 1.12, place, f"{value:,.0f}", va="center", fontsize=9, color=INK)
+            axes.text(value * 1.12, place, _short(value), va="center", fontsize=9, color=INK)
         axes.set_title(title, loc="left", fontsize=10, color=INK)
     _finish(figure, "Figure 2A: time, log scale", f"{next(iter(record['data']))}, {record['device']}")
     return figure
@@ -100,6 +99,7 @@ def depth(record: Record) -> Any:
         axes.set_title(title, loc="left", fontsize=10, color=INK)
         axes.set_xticks([1, 2, 3], ["K = 1", "K = 2", "K = 3"])
     panels[1].set_yscale("log")
+    _plain(panels[1].yaxis)
     panels[0].legend(frameon=False, fontsize=8, loc="best")
     _finish(figure, "Depth K", "supervised")
     return figure
@@ -123,11 +123,6 @@ def figure3(record: Record) -> Any:
 DRAWN: dict[str, Callable[[Record], Any]] = {
     "table1": table1, "figure2a": figure2a, "figure2b": figure2b, "depth": depth, "figure3": figure3,
 }  # fmt: skip
-
-
-def _settings(record: Record) -> list[tuple[str, str]]:
-    found = {(row["data"], row["task"]): None for row in record["rows"] if "form" in row}
-    return sorted(found, key=lambda key: (key[1], key[0]), reverse=False)
 
 
 def _rows(record: Record, data: str, task: str, name: str) -> list[Any]:
@@ -159,7 +154,20 @@ def _line(axes: Any, x: list[float], cells: list[Any], color: str, label: str, m
 
 def _finish(figure: Any, title: str, subtitle: str) -> None:
     figure.suptitle(f"{title}\n", x=0.01, ha="left", fontsize=13, fontweight="bold", color=INK)
-    figure.text(0.012, 1.0 - 0.42 / figure.get_figheight(), subtitle, fontsize=9, color=FAINT, va="top")
+    figure.text(0.012, 1.0 - 0.35 / figure.get_figheight(), subtitle, fontsize=9, color=FAINT, va="top")
+
+
+def _plain(axis: Any) -> None:
+    """Numbers of a logarithmic axis as people write them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _png(figure: Any) -> bytes:

@@ -9,13 +9,12 @@ from typing import Any
 
 from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
-from graphsage.experiments.claims import FAILS, HOLDS, UNTESTED
+from graphsage.experiments.claims import FAILS, HOLDS, PENDING, UNTESTED
 from graphsage.experiments.sections import Section, Table, sections
 
 NAMES = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon",
          "claims")  # fmt: skip
 Records = Mapping[str, dict[str, Any] | None]
-MARKS = {HOLDS: "✓", FAILS: "✗", UNTESTED: "–"}
 
 
 def read_records(folder: Path) -> dict[str, dict[str, Any] | None]:
@@ -65,8 +64,9 @@ def summary(records: Records) -> str:
     if claims is None:
         return made
     count = claims["counts"]
+    later = f", {count[PENDING]} wait for experiments that have not been made" if count[PENDING] else ""
     return (f"Of {len(claims['rows'])} claims of the paper **{count[HOLDS]} hold** on our data, **{count[FAILS]} do "
-            f"not**, and {count[UNTESTED]} cannot be tested here. {made}")  # fmt: skip
+            f"not**, {count[UNTESTED]} cannot be tested here{later}. {made}")  # fmt: skip
 
 
 def page(records: Records, drawn: Mapping[str, bytes]) -> str:

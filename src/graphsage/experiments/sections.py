@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphsage.experiments.claims import FAILS, HOLDS, UNTESTED
+from graphsage.experiments.claims import FAILS, HOLDS, PENDING, UNTESTED
 from graphsage.experiments.paper import ROWS
 
 Record = dict[str, Any]
-_MARKS = {HOLDS: "✓ ", FAILS: "✗ ", UNTESTED: "– "}
+_MARKS = {HOLDS: "✓ ", FAILS: "✗ ", UNTESTED: "– ", PENDING: "… "}
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ def claims(record: Record) -> Section:
         why = f"; {row['why']}" if row["why"] else ""
         said = f"“{row['quote']}” ({row['place']})"
         rows.append((_MARKS[row["verdict"]] + row["claim"], said, row["paper"], row["ours"] + why, row["rule"]))
-    rows.sort(key=lambda row: "✗✓–".index(row[0][0]))
-    return Section("Claims", "✓ holds, ✗ does not, – cannot be tested here. The rule was written before the numbers.",
+    rows.sort(key=lambda row: "✗✓–…".index(row[0][0]))
+    return Section("Claims", "✓ holds, ✗ does not, – cannot be tested here, … not made yet. Rules were written before numbers.",
                    (Table(("claim", "the paper", "its value", "ours", "holds if"), rows),))  # fmt: skip
 
 

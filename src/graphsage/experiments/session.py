@@ -65,7 +65,8 @@ class Session:
     def keep(self, name: str, about: str, body: dict[str, Any]) -> Path:
         """Write a table or figure as `OUT/NAME.json` with the command that makes it."""
         path = self.out / f"{name}.json"
-        data = " ".join(f"--data {s.name}" + (f"={s.name.upper()}" if s.path else "") for s in self.sources)
+        names = list(body.get("data", {})) or [source.name for source in self.sources]  # pieces may have had others
+        data = " ".join(f"--data {each}" if each == "setmm" else f"--data {each}=PATH" for each in names)
         command = f"graphsage reproduce {name} {data} --profile {self.profile.name} --seeds {self.seeds}"
         write_result(path, about, command, {"profile": self.profile.name, **body})
         return path

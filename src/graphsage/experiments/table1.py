@@ -18,13 +18,14 @@ SIMPLE = {"Random": "random", "Raw features": "features"}
 def run(session: Session) -> dict[str, Any]:
     """Make what is missing, and write `table1.json` with all rows that are there."""
     session.trials.run(first_trials(session))  # all together, so that no process waits; what follows reads them
+    earlier = session.earlier("table1")
     rows: list[dict[str, Any]] = []
-    about = {}
+    about = {} if earlier is None else dict(earlier["data"])
     for source in session.sources:
         about[source.name] = facts(opened(source))
         rows += baselines(session, source)
         rows += graphsage_rows(session, source)
-    body: dict[str, Any] = {"data": about, "rows": merged(session.earlier("table1"), rows), "gains": []}
+    body: dict[str, Any] = {"data": about, "rows": merged(earlier, rows), "gains": []}
     body["gains"] = gains(body["rows"])
     session.keep("table1", "Table 1: test micro F1 of every method; settings chosen on validation", body)
     return body
@@ -139,6 +140,8 @@ def gains(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             groups.setdefault((r["data"], r["task"], r["form"]), []).append(r)
     found = []
     for (data, task, form), group in groups.items():
+        if not raw.get(data):
+            continue
         best = max(group, key=lambda r: r["test_micro_f1"]["mean"])
         gain = 100 * (best["test_micro_f1"]["mean"] / raw[data] - 1)
         found.append({"data": data, "task": task, "form": form, "best": best["row"], "percent": round(gain, 1)})
