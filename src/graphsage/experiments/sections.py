@@ -49,8 +49,8 @@ def claims(record: Record) -> Section:
         said = f"“{row['quote']}” ({row['place']})"
         rows.append((_MARKS[row["verdict"]] + row["claim"], said, row["paper"], row["ours"] + why, row["rule"]))
     rows.sort(key=lambda row: "✗✓–…".index(row[0][0]))
-    return Section("Claims", "✓ holds, ✗ does not, – cannot be tested here, … not made yet. Rules were written before numbers.",
-                   (Table(("claim", "the paper", "its value", "ours", "holds if"), rows),))  # fmt: skip
+    text = "✓ holds, ✗ does not, – cannot be tested here, … not made yet. The rules were written before the numbers."
+    return Section("Claims", text, (Table(("claim", "the paper", "its value", "ours", "holds if"), rows),))
 
 
 def table1(record: Record) -> Section:
