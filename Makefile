@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs clean
+.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-quick bench clean
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -83,6 +83,13 @@ results-debian: $(STAMP)  ## Measure Debian again: make results-debian DEBIAN=fo
 results-small-graphs: $(STAMP)  ## Measure four small graphs beside PyG: make results-small-graphs DATA=path
 	@[ -n "$(DATA)" ] || { echo "say where the graphs are: make results-small-graphs DATA=path" >&2; exit 2; }
 	@$(BIN)/python benchmarks/small_graphs.py $(DATA) --out results/small-graphs.json
+
+results-quick: $(STAMP)  ## Reproduce the paper's trends: make results-quick PPI=path/to/ppi DEBIAN=path/to/debian (an hour)
+	@$(BIN)/graphsage reproduce all --data setmm $(if $(PPI),--data ppi=$(PPI)) $(if $(DEBIAN),--data debian=$(DEBIAN)) \
+	    --profile quick --out results/quick
+
+bench: $(STAMP)  ## Measure speed beside floors and peers: make bench PYG=env/bin/python DGL=env/bin/python (half an hour)
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.cpu $(if $(PYG),--pyg $(PYG)) $(if $(DGL),--dgl $(DGL))
 
 clean:  ## Remove what was built, except .venv
 	@rm -rf demo-out build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from graphsage import __version__
-from graphsage.cli import data, demo, embed, evaluate, info, plot, search, train
+from graphsage.cli import data, demo, embed, evaluate, info, plot, reproduce, search, train
 from graphsage.cli.output import say
 from graphsage.errors import GraphSageError
 
@@ -52,6 +52,7 @@ def _graphsage(
 
 app.command("train", rich_help_panel=LEARN)(train.command)
 app.command("demo", rich_help_panel=LEARN)(demo.command)
+app.command("reproduce", rich_help_panel=LEARN)(reproduce.command)
 app.command("evaluate", rich_help_panel=USE)(evaluate.command)
 app.command("embed", rich_help_panel=USE)(embed.embed_command)
 app.command("predict", rich_help_panel=USE)(embed.predict_command)

@@ -9,10 +9,14 @@ Array = npt.NDArray[Any]
 
 
 class Probe:
-    """`fit` on embeddings and labels, `predict` for others. One classifier for each label where there are many."""
+    """`fit` on embeddings and labels, `predict` for others. One classifier for each label where there are many.
 
-    def __init__(self, seed: int = 0) -> None:
-        self.seed = seed
+    `passes` over the training nodes; None goes on until the loss settles. Both are scikit-learn's defaults: five passes
+    were in 2017, when the paper was written, and it stops by itself today.
+    """
+
+    def __init__(self, seed: int = 0, passes: int | None = None) -> None:
+        self.seed, self.passes = seed, passes
         self._models: list[Any] = []
         self._many = False
 
@@ -23,7 +27,7 @@ class Probe:
         columns = list(labels.T) if self._many else [labels]
         # scikit-learn's SGD releases the interpreter lock, so threads share z without copying it.
         jobs = Parallel(n_jobs=-1, prefer="threads")
-        self._models = list(jobs(delayed(_fit_one)(z, column, self.seed) for column in columns))
+        self._models = list(jobs(delayed(_fit_one)(z, column, self.seed, self.passes) for column in columns))
         return self
 
     def predict(self, z: Array) -> Array:
@@ -31,10 +35,11 @@ class Probe:
         return np.stack(answers, axis=1) if self._many else answers[0]
 
 
-def _fit_one(z: Array, column: Array, seed: int) -> Any:
+def _fit_one(z: Array, column: Array, seed: int, passes: int | None) -> Any:
     from sklearn.linear_model import SGDClassifier
 
     seen = np.unique(column)
     if len(seen) == 1:
         return seen[0]  # a label that every training node has, or none has: nothing to learn
-    return SGDClassifier(loss="log_loss", random_state=seed).fit(z, column)
+    length = {} if passes is None else {"max_iter": passes, "tol": None}
+    return SGDClassifier(loss="log_loss", random_state=seed, **length).fit(z, column)

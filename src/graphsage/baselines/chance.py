@@ -1,0 +1,21 @@
+"""Table 1's random classifier: a draw from the class frequencies of the training nodes."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def random_classifier(labels: Array, train: Array, test: Array, seed: int = 0) -> Array:
+    """Classes (len(test),), or 0 and 1 for each label (len(test), C), drawn with the frequencies of rows `train`.
+
+    A node of unknown class (-1) says nothing about the frequencies. Many labels are drawn each on its own.
+    """
+    from sklearn.dummy import DummyClassifier
+
+    known = labels[train] if labels.ndim == 2 else labels[train][labels[train] >= 0]
+    model = DummyClassifier(strategy="stratified", random_state=seed)
+    nothing = np.zeros((max(len(known), len(test)), 1))
+    return np.asarray(model.fit(nothing[: len(known)], known).predict(nothing[: len(test)]))

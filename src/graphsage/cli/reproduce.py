@@ -1,0 +1,81 @@
+"""`graphsage reproduce`: the paper's tables and figures, its claims, and a report."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphsage.cli.options import Device, Json
+
+
+def command(
+    what: Annotated[str, typer.Argument(
+        help="all, table1, figure2a, figure2b, depth, figure3, pooling, rotation, theory, facts, wilcoxon, claims "
+             "or report.", metavar="WHAT", show_default=False)],
+    data: Annotated[list[str] | None, typer.Option(
+        "--data", metavar="NAME[=PATH]", show_default=False,
+        help="Data: setmm (built in, stands in for the citation graph), ppi=PATH, reddit=PATH, debian=FOLDER, or "
+             "any name with a path that `graphsage train` reads. May be repeated.")] = None,
+    profile: Annotated[str, typer.Option("--profile", metavar="quick|full",
+                                         help="quick: trends on 2 cores within an hour. full: the paper's settings, "
+                                              "for a GPU.")] = "quick",
+    seeds: Annotated[int | None, typer.Option("--seeds", help="Runs of every chosen setting.", min=1,
+                                              show_default="quick 1, full 5")] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for results, pictures, report and trials.",
+                                      metavar="FOLDER")] = Path("results"),
+    jobs: Annotated[int | None, typer.Option("--jobs", help="Trials made at once.", min=1,
+                                             show_default="one a core; 1 on a GPU")] = None,
+    minutes: Annotated[float | None, typer.Option(
+        "--minutes", show_default="no end",
+        help="Begin no new trial after so many minutes; exit code 3 says that there is more to do.")] = None,
+    only: Annotated[str, typer.Option(
+        "--only", metavar="WORD,...", show_default=False,
+        help="A piece of table1: tasks, forms and aggregators, such as supervised,paper,mean.")] = "",
+    rates: Annotated[str, typer.Option("--rates", metavar="LR,...", show_default="all of the profile's",
+                                       help="Sweep only these learning rates of table1.")] = "",
+    small: Annotated[bool, typer.Option("--small", help="Sweep only the small models of pool and LSTM.")] = False,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Reproduce the paper: every table and figure beside its published values, and which claims hold.
+
+    Each run is kept as a file of its own in FOLDER/trials: an interrupted
+    reproduction continues where it stopped, by the same command.
+
+    \b
+    Examples:
+      graphsage reproduce all --data setmm --data ppi=data/ppi --out results
+      graphsage reproduce table1 --data setmm --only supervised,mean,pool
+      graphsage reproduce report --out results
+    """
+    from graphsage.cli.output import print_json, say, working
+
+    with working("loading"):
+        from graphsage.experiments.report import write_report
+        from graphsage.experiments.reproduce import MORE, names, open_session, reproduce, tell
+        from graphsage.training.sweep import Unfinished
+        from graphsage.training.train import choose_device
+    if what == "report":
+        written = [str(write_report(out))]
+    else:
+        made = names(what)
+        at_once = jobs or (1 if choose_device(device).type == "cuda" else _cores())
+        session = open_session(data or [], profile, out, only=only, seeds=seeds, jobs=at_once, device=device,
+                               minutes=minutes, rates=rates, small=small, on_done=tell)  # fmt: skip
+        try:
+            reproduce(what, session)
+        except Unfinished as more:
+            say(str(more))
+            raise typer.Exit(MORE) from None
+        written = [str(out / f"{name}.json") for name in made]
+        written += [str(out / "report.html")] if what == "all" else []
+    if json:
+        print_json({"what": what, "written": written})
+    else:
+        print("\n".join(written))
+
+
+def _cores() -> int:
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

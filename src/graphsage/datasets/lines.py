@@ -1,0 +1,59 @@
+"""Lines of a text file, one at a time, whatever it is compressed with (.zst, .gz, .bz2, .xz or not at all)."""
+
+import bz2
+import gzip
+import io
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from graphsage.errors import DataError
+
+
+def lines(path: Path) -> Iterator[str]:
+    """Lines without their ends. What cannot be read is an error that names the file and the line."""
+    number = 0
+    try:
+        with io.TextIOWrapper(_opened(path), encoding="utf-8") as file:
+            for line in file:
+                number += 1
+                yield line.rstrip("\n")
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist") from None
+    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
+        hint = (
+            "; if it was packed with a long window, unpack it first: zstd -d --long=31" if path.suffix == ".zst" else ""
+        )
+        raise DataError(f"{path} cannot be read after line {number} ({error}){hint}") from error
+
+
+def _opened(path: Path) -> IO[bytes]:
+    if path.suffix != ".zst":
+        openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+        return cast(IO[bytes], openers.get(path.suffix, open)(path, "rb"))
+    import pyarrow as pa
+
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    return cast(IO[bytes], io.BufferedReader(_Stream(pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"))))
+
+
+class _Stream(io.RawIOBase):
+    """A pyarrow stream as Python's own readers want it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()

@@ -1,0 +1,148 @@
+"""What Table 1 and the signed-rank test say about the claims of the paper."""
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphsage.experiments.paper import ROWS
+
+NEEDED = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon")
+Records = Mapping[str, dict[str, Any] | None]
+Cells = dict[tuple[str, str], dict[str, float]]
+BASELINES = ROWS[:4]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What we have; `holds` is None where the claim cannot be tested, and `why` says why, or why it fails."""
+
+    ours: str
+    holds: bool | None
+    why: str = ""
+    pending: bool = False
+    """It can be tested, but what it needs has not been made."""
+
+
+def missing(*names: str) -> Found:
+    return Found("–", None, f"needs {' and '.join(names)}", pending=True)
+
+
+def cells(records: Records, form: str = "paper", score: str = "test_micro_f1") -> Cells:
+    """F1 by (data, task), then by row; baselines stand in both tasks."""
+    table = records["table1"]
+    found: Cells = {}
+    for row in [] if table is None else table["rows"]:
+        if score in row and row.get("form", form) == form:
+            for task in ("unsupervised", "supervised") if row["task"] == "both" else (row["task"],):
+                found.setdefault((row["data"], task), {})[row["row"]] = row[score]["mean"]
+    return {key: rows for key, rows in found.items() if any(name.startswith("GraphSAGE") for name in rows)}
+
+
+def ratios(table: Cells, a: str, b: str, task: str | None = None) -> dict[str, float]:
+    """Percent that a is above b, for each setting where both are."""
+    return {f"{data} {t}": 100 * (rows[a] / rows[b] - 1) for (data, t), rows in table.items()
+            if a in rows and rows.get(b) and task in (None, t)}  # fmt: skip
+
+
+def told(values: Mapping[str, float], unit: str = "%") -> str:
+    mean = statistics.fmean(values.values())
+    each = ", ".join(f"{name} {value:+.1f}{unit}" for name, value in values.items())
+    return f"{mean:+.1f}{unit} on average ({each})"
+
+
+def at_least(values: dict[str, float], bar: float, needs: str = "table1") -> Found:
+    if not values:
+        return missing(needs)
+    mean = statistics.fmean(values.values())
+    return Found(told(values), mean >= bar, "" if mean >= bar else f"{mean:+.1f}% is below {bar:+.1f}%")
+
+
+def gain_over_features(records: Records) -> Found:
+    table = cells(records)
+    best = {f"{data} {task}": 100 * (max(v for k, v in rows.items() if k in ROWS[4:]) / rows["Raw features"] - 1)
+            for (data, task), rows in table.items() if task == "supervised" and rows.get("Raw features")}  # fmt: skip
+    return at_least(best, 25.5)
+
+
+def gain_over_gcn(records: Records) -> Found:
+    return at_least(ratios(cells(records), "GraphSAGE-pool", "GraphSAGE-GCN"), 3.7)
+
+
+def over_deepwalk(records: Records, task: str) -> Found:
+    return at_least(ratios(cells(records), "GraphSAGE-pool", "DeepWalk + features", task), 5.0)
+
+
+def beats_baselines(records: Records) -> Found:
+    table = cells(records)
+    if not table:
+        return missing("table1")
+    lost = []
+    for (data, task), rows in table.items():
+        worst = min((name for name in ROWS[4:] if name in rows), key=lambda name: rows[name])
+        best = max((name for name in BASELINES if name in rows), key=lambda name: rows[name])
+        if rows[worst] <= rows[best]:
+            lost.append(f"{data} {task}: {worst} {rows[worst]:.3f}, {best} {rows[best]:.3f}")
+    return Found(f"in {len(table) - len(lost)} of {len(table)} settings", not lost, "; ".join(lost))
+
+
+def unsupervised_share(records: Records) -> Found:
+    table = cells(records)
+    shares = {}
+    for (data, task), rows in table.items():
+        other = table.get((data, "supervised"))
+        if task == "unsupervised" and other:
+            both = [name for name in ROWS[4:] if name in rows and other.get(name)]
+            if both:
+                shares[data] = statistics.fmean(rows[name] / other[name] for name in both)
+    if not shares:
+        return missing("both tasks of table1")
+    mean = statistics.fmean(shares.values())
+    each = ", ".join(f"{name} {share:.2f}" for name, share in shares.items())
+    return Found(f"{mean:.2f} on average ({each})", mean >= 0.85, "" if mean >= 0.85 else f"{mean:.2f} is below 0.85")
+
+
+def macro_trend(records: Records) -> Found:
+    from scipy.stats import spearmanr
+
+    micro, macro = cells(records), cells(records, score="test_macro_f1")
+    found = [float(spearmanr([rows[n] for n in rows], [macro[key][n] for n in rows]).statistic)
+             for key, rows in micro.items() if len(set(rows.values())) > 2]  # fmt: skip
+    if not found:
+        return missing("table1")
+    mean = statistics.fmean(found)
+    return Found(f"{mean:.2f} over {len(found)} settings", mean >= 0.7, "" if mean >= 0.7 else f"{mean:.2f} < 0.7")
+
+
+def best_aggregators(records: Records) -> Found:
+    full = {key: rows for key, rows in cells(records).items() if all(name in rows for name in ROWS[4:])}
+    if not full:
+        return missing("all four aggregators of table1")
+    best = {key: max(ROWS[4:], key=lambda name: rows[name]) for key, rows in full.items()}
+    won = sum(name in ("GraphSAGE-LSTM", "GraphSAGE-pool") for name in best.values())
+    each = ", ".join(f"{' '.join(key)}: {name.removeprefix('GraphSAGE-')}" for key, name in best.items())
+    return Found(f"{won} of {len(full)} ({each})", won > len(full) / 2, "" if won > len(full) / 2 else "see the list")
+
+
+def _test(records: Records, a: str, b: str) -> dict[str, Any] | None:
+    record = records["wilcoxon"]
+    rows = [] if record is None else record["rows"]
+    return next((row for row in rows if (row["a"], row["b"], row["form"]) == (a, b, "paper") and "p" in row), None)
+
+
+def significant_over_gcn(records: Records) -> Found:
+    rows = {name: _test(records, name, "gcn") for name in ("mean", "lstm", "pool")}
+    made = {name: row for name, row in rows.items() if row is not None}
+    if len(made) < 3:
+        return missing("wilcoxon")
+    told = ", ".join(f"{n}: T={r['t']:g}, p={r['p']:.2f}, {r['mean_difference']:+.3f}" for n, r in made.items())
+    holds = all(row["p"] <= 0.05 and row["mean_difference"] > 0 for row in made.values())
+    few = min(len(row["settings"]) for row in made.values())
+    return Found(told, holds, "" if holds else f"over {few} settings")
+
+
+def lstm_like_pool(records: Records) -> Found:
+    row = _test(records, "lstm", "pool")
+    if row is None:
+        return missing("wilcoxon")
+    return Found(f"T={row['t']:g}, p={row['p']:.2f} over {len(row['settings'])} settings", row["p"] > 0.05)

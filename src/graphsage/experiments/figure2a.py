@@ -1,0 +1,124 @@
+"""Figure 2A: time to train and time to embed unseen nodes, DeepWalk included, on the largest data given."""
+
+import time
+from typing import Any
+
+import torch
+
+from graphsage.baselines.deepwalk import DeepWalkConfig, embed_new, train_deepwalk
+from graphsage.experiments.data import Named, facts, opened
+from graphsage.experiments.paper import NAMES
+from graphsage.experiments.profile import AGGREGATORS
+from graphsage.experiments.record import hardware, spread
+from graphsage.experiments.session import Session
+from graphsage.experiments.trials import make_trial, wait_for
+from graphsage.graph.split import TRAIN, training_graph
+from graphsage.kernels.random import Stream
+from graphsage.sampling.walks import walk_pairs
+from graphsage.training.loop import Event
+from graphsage.training.sweep import Result, Trial
+from graphsage.training.train import choose_device, train
+
+WALKS, PASSES, BATCH, WALK_BATCH = 50, 5, 512, 64
+
+
+def run(session: Session) -> dict[str, Any]:
+    source = session.largest
+    profile, data = session.profile, opened(source)
+    machine = str(hardware()["gpu"] or f"{hardware()['cores']} cores")
+    common = {"nodes": profile.timed_nodes, "steps": profile.timed_steps, "machine": machine}
+    rows = []
+    for aggregator in AGGREGATORS:
+        trial = make_trial("timed graphsage", f"time {aggregator}", source, aggregator=aggregator, **common,
+                           model=dict(profile.timed))  # fmt: skip
+        runs = one_by_one(session, trial)
+        rows.append({"row": NAMES[aggregator], **averaged(runs)})
+    if data.one_graph:
+        trial = make_trial("timed deepwalk", "time DeepWalk", source, **common)
+        runs = one_by_one(session, trial)
+        rows.append({"row": "DeepWalk", **averaged(runs)})
+        for row in rows[:-1]:
+            row["deepwalk_inference_factor"] = round(
+                rows[-1]["embed_microseconds"]["mean"] / row["embed_microseconds"]["mean"], 1
+            )
+    body = {"data": {source.name: facts(data)}, "device": machine, "unseen_nodes": len(unseen(data, None)),
+            "timed_nodes": len(unseen(data, profile.timed_nodes)), "rows": rows}  # fmt: skip
+    session.keep("figure2a", "Figure 2A: seconds to train, microseconds to embed an unseen node", body)
+    return body
+
+
+def one_by_one(session: Session, trial: Trial) -> list[Result]:
+    """Timings are never made beside each other."""
+    return [session.trials.run([trial.with_settings(seed=seed)])[0] for seed in range(session.seeds)]
+
+
+def averaged(runs: list[Result]) -> dict[str, Any]:
+    return {name: spread(run[name] for run in runs) for name in runs[0] if name not in ("val", "seconds")}
+
+
+def unseen(data: Named, count: int | None) -> torch.Tensor:
+    """Validation and test nodes, as the paper's 79,534; `count` of them drawn at random where that is enough."""
+    nodes = torch.nonzero(data.split.codes != TRAIN).flatten()
+    order = torch.argsort(Stream(0, "timed").keys(nodes), stable=True)
+    return nodes if count is None else nodes[order[:count]].sort().values
+
+
+def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
+    """Seconds of a supervised and of an unsupervised step of 512, what these make of an epoch and of one pass over the
+    walks, and the time to embed unseen nodes from samples and from all neighbors."""
+    device = choose_device(settings["device"])
+    nodes = unseen(data, settings["nodes"])
+    result: Result = {"val": 0.0}
+    for task in ("supervised", "unsupervised"):
+        ticks: list[float] = []
+
+        def tick(event: Event, ticks: list[float] = ticks) -> None:
+            if event.kind == "step":
+                ticks.append(time.monotonic())
+
+        steps = settings["steps"]
+        model = train(data.graph, data.unvalidated, task=task, aggregator=settings["aggregator"], steps=steps,
+                      seed=settings["seed"], device=settings["device"], on_event=tick, **settings["model"])  # fmt: skip
+        warm = steps // 3  # the first steps allocate memory and load kernels
+        result[f"{task}_step_milliseconds"] = 1000 * (ticks[-1] - ticks[warm]) / (len(ticks) - 1 - warm)
+    train_nodes = data.split.nodes("train")
+    result["epoch_seconds"] = result["supervised_step_milliseconds"] / 1000 * -(-len(train_nodes) // BATCH)
+    pairs = num_pairs(data)
+    result["pass_seconds"] = result["unsupervised_step_milliseconds"] / 1000 * -(-pairs // BATCH)
+    for how in ("sampled", "exact"):
+        model.embed(data.graph, nodes[:64], inference=how)
+        wait_for(device)
+        began = time.monotonic()
+        model.embed(data.graph, nodes, inference=how)
+        wait_for(device)
+        name = "embed_microseconds" if how == "sampled" else "exact_embed_microseconds"
+        result[name] = 1e6 * (time.monotonic() - began) / len(nodes)
+    return result
+
+
+def timed_deepwalk(settings: dict[str, Any], data: Named) -> Result:
+    """The same for DeepWalk: a pass over the walks, and the online step with the paper's 50 walks and 5 passes."""
+    device = choose_device(settings["device"])
+    nodes = unseen(data, settings["nodes"])
+    graph = data.graph.replace(features=None, labels=None)
+    seen = training_graph(graph, data.split).to(device)
+    train_nodes = data.split.nodes("train")
+    short = DeepWalkConfig(num_walks=2, passes=1, seed=settings["seed"])
+    model = train_deepwalk(seen, train_nodes[:512], short)  # warms up
+    wait_for(device)
+    began = time.monotonic()
+    model = train_deepwalk(seen, train_nodes, short)
+    wait_for(device)
+    spent = time.monotonic() - began
+    there = graph.to(device)
+    began = time.monotonic()
+    embed_new(model, there, nodes, DeepWalkConfig(num_walks=WALKS, passes=PASSES, seed=settings["seed"]))
+    wait_for(device)
+    online = time.monotonic() - began
+    return {"val": 0.0, "pass_seconds": spent * WALKS / short.num_walks,
+            "embed_microseconds": 1e6 * online / len(nodes)}  # fmt: skip
+
+
+def num_pairs(data: Named) -> int:
+    seen = training_graph(data.graph.replace(features=None, labels=None), data.split)
+    return walk_pairs(seen, data.split.nodes("train"), 0).count

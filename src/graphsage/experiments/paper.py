@@ -1,0 +1,28 @@
+"""What the paper reports: Table 1, and the numbers of its text that ours are put beside."""
+
+ROWS = ("Random", "Raw features", "DeepWalk", "DeepWalk + features", "GraphSAGE-GCN", "GraphSAGE-mean",
+        "GraphSAGE-LSTM", "GraphSAGE-pool")  # fmt: skip
+NAMES = {"gcn": "GraphSAGE-GCN", "mean": "GraphSAGE-mean", "lstm": "GraphSAGE-LSTM", "pool": "GraphSAGE-pool"}
+
+_TABLE_1: dict[tuple[str, str], tuple[float | None, ...]] = {
+    ("citation", "unsupervised"): (0.206, 0.575, 0.565, 0.701, 0.742, 0.778, 0.788, 0.798),
+    ("citation", "supervised"): (0.206, 0.575, 0.565, 0.701, 0.772, 0.820, 0.832, 0.839),
+    ("reddit", "unsupervised"): (0.043, 0.585, 0.324, 0.691, 0.908, 0.897, 0.907, 0.892),
+    ("reddit", "supervised"): (0.042, 0.585, 0.324, 0.691, 0.930, 0.950, 0.954, 0.948),
+    ("ppi", "unsupervised"): (0.396, 0.422, None, None, 0.465, 0.486, 0.482, 0.502),
+    ("ppi", "supervised"): (0.396, 0.422, None, None, 0.500, 0.598, 0.612, 0.600),
+}
+"""Micro F1, in the order of ROWS; None where the paper has a dash."""
+
+SETTINGS = tuple(_TABLE_1)
+WILCOXON = {
+    ("lstm", "gcn"): (1.0, 0.02), ("pool", "gcn"): (1.0, 0.02), ("mean", "gcn"): (1.0, 0.02),
+    ("lstm", "mean"): (1.5, 0.03), ("pool", "mean"): (4.5, 0.10), ("lstm", "pool"): (10.0, 0.46),
+}  # fmt: skip
+"""Section 4.4: T and p of the signed-rank test over the six settings."""
+
+
+def table1(column: str | None, task: str, row: str) -> float | None:
+    """The paper's cell; None where it has none."""
+    cells = _TABLE_1.get((column or "", task))
+    return None if cells is None else cells[ROWS.index(row)]

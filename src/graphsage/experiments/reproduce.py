@@ -1,0 +1,102 @@
+"""All of the paper's evaluation, or one table or figure of it, in as many sittings as it takes.
+
+python -m graphsage.experiments.reproduce all --data ppi=PATH --data setmm --data debian=PATH --profile quick
+`graphsage reproduce` is the same command; this one needs no more than torch, NumPy, SciPy, scikit-learn and pyarrow.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from graphsage.errors import ConfigError, GraphSageError
+from graphsage.experiments.data import parse_data
+from graphsage.experiments.profile import AGGREGATORS, TASKS, profile_named
+from graphsage.experiments.report import write_report
+from graphsage.experiments.session import Session, start
+from graphsage.experiments.table1 import FORMS
+from graphsage.training.sweep import Result, Trial, Unfinished
+
+EXPERIMENTS = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts",
+               "wilcoxon", "claims")  # fmt: skip
+"""In the order in which `all` makes them: the last ones read what the others wrote."""
+ONLY = (*TASKS, *FORMS, *AGGREGATORS)
+MORE = 3  # exit code: the time of this sitting is over, and there is more to do
+
+
+def reproduce(what: str, session: Session) -> None:
+    """Make one experiment or `all`; each is written as soon as it is there. `all` ends with the report, where
+    matplotlib is there to draw its pictures."""
+    for name in names(what):
+        importlib.import_module(f"graphsage.experiments.{name}").run(session)
+    if what == "all" and importlib.util.find_spec("matplotlib") is not None:
+        write_report(session.out)
+
+
+def names(what: str) -> tuple[str, ...]:
+    if what == "all":
+        return EXPERIMENTS
+    if what not in EXPERIMENTS:
+        raise ConfigError(f"there is no experiment {what!r}; there are all, {', '.join(EXPERIMENTS)} and report")
+    return (what,)
+
+
+def open_session(data: Sequence[str], profile: str, out: Path, *, only: str = "", rates: str = "",
+                 **options: Any) -> Session:  # fmt: skip
+    """A session from words of a command line."""
+    try:
+        swept = [float(rate) for rate in rates.split(",") if rate]
+    except ValueError:
+        raise ConfigError(f"--rates takes numbers, such as 0.01,0.001; got {rates!r}") from None
+    words = [word for word in only.split(",") if word]
+    for word in words:
+        if word not in ONLY:
+            raise ConfigError(f"--only takes {', '.join(ONLY)}; got {word!r}")
+    return start(parse_data(data), profile_named(profile), out, only=words, rates=swept, **options)
+
+
+def tell(trial: Trial, result: Result, done: int, total: int) -> None:
+    """One line for each trial that was made."""
+    shown = "  ".join(f"{name} {result[name]:.3f}" for name in ("val", "test") if isinstance(result.get(name), float))
+    print(f"{done}/{total}  {trial.label}  {shown}  {result['seconds']:.0f} s", file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["all", *EXPERIMENTS, "report"])
+    parser.add_argument("--data", action="append", default=[], metavar="NAME[=PATH]")
+    parser.add_argument("--profile", default="quick")
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--minutes", type=float, help="begin no new trial after so many minutes; exit code 3 then")
+    parser.add_argument("--only", default="", help="tasks, forms and aggregators of table1, such as supervised,mean")
+    parser.add_argument("--rates", default="", help="sweep only these of the profile's learning rates")
+    parser.add_argument("--small", action="store_true", help="sweep only the small models of pool and LSTM")
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    options = parser.parse_args(arguments)
+    try:
+        if options.what == "report":
+            print(write_report(options.out))
+            return 0
+        session = open_session(
+            options.data, options.profile, options.out, only=options.only, seeds=options.seeds, jobs=options.jobs,
+            device=options.device, minutes=options.minutes, rates=options.rates, small=options.small, on_done=tell,
+        )  # fmt: skip
+        reproduce(options.what, session)
+    except Unfinished as more:
+        print(more, file=sys.stderr)
+        return MORE
+    except GraphSageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""What every experiment of one reproduction shares: data, profile, the folder of trials, and how results are kept."""
+
+import json
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphsage.errors import ConfigError
+from graphsage.experiments.data import Source, opened
+from graphsage.experiments.profile import Profile
+from graphsage.experiments.record import hardware, versions, write_result
+from graphsage.experiments.trials import Evaluate
+from graphsage.training.sweep import SIZES, Result, Trial, Trials
+
+
+@dataclass(frozen=True)
+class Session:
+    """`only` narrows Table 1 to some tasks, forms or aggregators: a piece of it that fits into a sitting."""
+
+    sources: tuple[Source, ...]
+    profile: Profile
+    out: Path
+    trials: Trials
+    seeds: int
+    device: str = "auto"
+    only: frozenset[str] = frozenset()
+    rates: tuple[float, ...] = ()
+    """Sweep only these learning rates of the profile's; empty: all."""
+    small: bool = False
+    """Sweep only the small models of pool and LSTM."""
+
+    def wanted(self, names: Sequence[str], known: Sequence[str]) -> list[str]:
+        """Those of `names` that `only` leaves; it says nothing about a kind of which it names none."""
+        asked = [name for name in known if name in self.only]
+        return [name for name in names if not asked or name in asked]
+
+    def grid(self, task: str, aggregator: str) -> list[dict[str, Any]]:
+        """The profile's points that `rates` and `small` leave."""
+        points = [dict(point) for point in self.profile.grid(task, aggregator)]
+        smallest = SIZES.get(aggregator, (None,))[0]
+        left = [point for point in points if (not self.rates or point["lr"] in self.rates)
+                and (not self.small or point.get("hidden_dim", smallest) == smallest)]  # fmt: skip
+        if not left:
+            known = ", ".join(str(rate) for rate in dict.fromkeys(point["lr"] for point in points))
+            raise ConfigError(f"--rates leaves nothing to sweep for {task} training; its rates are {known}")
+        return left
+
+    def runs(self, trials: Mapping[Hashable, Trial]) -> dict[Any, list[Result]]:
+        """Every trial with every seed, all made together: results of the seeds by the trial's key."""
+        made = self.trials.run([t.with_settings(seed=seed) for t in trials.values() for seed in range(self.seeds)])
+        return {key: made[place * self.seeds : (place + 1) * self.seeds] for place, key in enumerate(trials)}
+
+    @property
+    def evolving(self) -> Source:
+        """The stand-in for the citation data, on which the paper varies one thing at a time; else the first set."""
+        names = {source.name: source for source in self.sources}
+        return next((names[name] for name in ("citation", "setmm") if name in names), self.sources[0])
+
+    @property
+    def largest(self) -> Source:
+        return max(self.sources, key=lambda source: opened(source).graph.num_nodes)
+
+    def keep(self, name: str, about: str, body: dict[str, Any]) -> Path:
+        """Write a table or figure as `OUT/NAME.json` with the command that makes it."""
+        path = self.out / f"{name}.json"
+        names = list(body.get("data", {})) or [source.name for source in self.sources]  # pieces may have had others
+        data = " ".join(f"--data {each}" if each == "setmm" else f"--data {each}=PATH" for each in names)
+        command = f"graphsage reproduce {name} {data} --profile {self.profile.name} --seeds {self.seeds}"
+        write_result(path, about, command, {"profile": self.profile.name, **body})
+        return path
+
+    def earlier(self, name: str) -> dict[str, Any] | None:
+        """What an experiment has written, for those that build on it."""
+        path = self.out / f"{name}.json"
+        if not path.exists():
+            return None
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return record
+
+
+def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: int | None = None, jobs: int = 1,
+          device: str = "auto", minutes: float | None = None, only: Sequence[str] = (), rates: Sequence[float] = (),
+          small: bool = False, on_done: Any = None) -> Session:  # fmt: skip
+    """A session whose trials lie in `OUT/trials/PROFILE`; after `minutes` no new trial is begun."""
+    deadline = None if minutes is None else time.monotonic() + 60 * minutes
+    trials = Trials(out / "trials" / profile.name, Evaluate(sources, device), jobs, deadline, on_done,
+                    {"hardware": hardware(), "versions": versions()})  # fmt: skip
+    return Session(sources, profile, out, trials, seeds or profile.seeds, device, frozenset(only), tuple(rates), small)

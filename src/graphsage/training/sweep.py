@@ -1,0 +1,196 @@
+"""Trials: make each run of an experiment once, keep it as a file of its own, and choose settings on validation only.
+
+A trial is a label and JSON settings; what makes it, `evaluate`, returns JSON with at least `val`. Its file is named by
+both and written whole, so that an interrupted sweep continues where it stopped, in as many sittings as it takes.
+"""
+
+import hashlib
+import json
+import multiprocessing
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from graphsage.atomic import atomic_file
+from graphsage.errors import DataError
+
+SUPERVISED_RATES = (0.01, 0.001, 0.0001)
+UNSUPERVISED_RATES = {"as printed": (2e-6, 2e-7, 2e-8), "times the batch size": (1e-3, 1e-4, 1e-5)}
+"""Appendix C prints the first. They are said to be corrected for a division by the batch size of 512, which Adam does
+not feel: the second ones are those before the correction."""
+SIZES = {"pool": (512, 1024), "meanpool": (512, 1024), "lstm": (128, 256)}
+"""Small and big models, where an aggregator has a width of its own."""
+
+Result = dict[str, Any]
+Key = TypeVar("Key", bound=Hashable)
+
+
+def paper_grid(task: str, aggregator: str) -> list[dict[str, Any]]:
+    """Every point that Appendix C sweeps for an aggregator, the same rates for all."""
+    rates = SUPERVISED_RATES if task == "supervised" else sum(UNSUPERVISED_RATES.values(), ())
+    widths: list[dict[str, Any]] = [{"hidden_dim": width} for width in SIZES.get(aggregator, ())] or [{}]
+    return [{"lr": lr, **width} for width in widths for lr in rates]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run to make. `settings` decide its result together with the code, and nothing else does."""
+
+    label: str
+    settings: Mapping[str, Any]
+
+    def file_name(self) -> str:
+        text = json.dumps(self.settings, sort_keys=True, allow_nan=False)
+        words = re.sub(r"[^a-z0-9.]+", "-", self.label.lower()).strip("-")
+        return f"{words}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
+
+    def with_settings(self, **changes: Any) -> "Trial":
+        return Trial(self.label, {**self.settings, **changes})
+
+
+class Unfinished(Exception):
+    """The time for this sitting is over; what was made is kept. `left` is the number of trials still to make."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__(f"{left} trials are left; run the same command again to continue")
+        self.left = left
+
+
+@dataclass
+class Trials:
+    """The finished trials of a folder, and the making of others."""
+
+    folder: Path
+    evaluate: Callable[[Trial], Result]
+    """A function of a module, so that other processes can call it."""
+    jobs: int = 1
+    deadline: float | None = None
+    """A moment of time.monotonic() after which no trial is begun."""
+    on_done: Callable[[Trial, Result, int, int], None] | None = None
+    """Told of every trial that was made just now, with how many are done and how many there are."""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """Kept with every trial, such as the hardware."""
+
+    def run(self, trials: Iterable[Trial]) -> list[Result]:
+        """Results in order; those that the folder has are read. Raises Unfinished at the deadline."""
+        asked = list(trials)
+        known = {trial.file_name(): self.read(trial) for trial in asked}
+        todo = {trial.file_name(): trial for trial in asked if known[trial.file_name()] is None}
+        total = len(known)
+
+        def keep(trial: Trial, result: Result) -> None:
+            known[trial.file_name()] = result
+            self._write(trial, result)
+            if self.on_done is not None:
+                self.on_done(trial, result, sum(r is not None for r in known.values()), total)
+
+        if self.jobs == 1 or len(todo) < 2:
+            for trial in todo.values():
+                if not self._late():
+                    keep(trial, _timed(self.evaluate, trial))
+        else:
+            self._in_parallel(list(todo.values()), keep)
+        left = sum(result is None for result in known.values())
+        if left:
+            raise Unfinished(left)
+        return [known[trial.file_name()] or {} for trial in asked]
+
+    def read(self, trial: Trial) -> Result | None:
+        """The result of a trial that was made before."""
+        path = self.folder / trial.file_name()
+        if not path.exists():
+            return None
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            result: Result = record["result"]
+            return result
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path} is no trial ({error}); delete it, and it is made again") from error
+
+    def _in_parallel(self, todo: Sequence[Trial], keep: Callable[[Trial, Result], None]) -> None:
+        waiting = list(reversed(todo))
+        running: dict[Future[Result], Trial] = {}
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.jobs, mp_context=context, initializer=_die_with, initargs=(os.getpid(),)) as pool:
+            while (waiting and not self._late()) or running:
+                while waiting and len(running) < self.jobs and not self._late():
+                    trial = waiting.pop()
+                    running[pool.submit(_one_thread, self.evaluate, trial)] = trial
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    keep(running.pop(future), future.result())
+
+    def _late(self) -> bool:
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+    def _write(self, trial: Trial, result: Result) -> None:
+        record = {"label": trial.label, "settings": dict(trial.settings), **self.about, "result": result}
+        with atomic_file(self.folder / trial.file_name()) as temporary:
+            text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep found: the chosen settings, every point with its validation score, and the chosen one's runs."""
+
+    chosen: dict[str, Any]
+    points: list[dict[str, Any]]
+    runs: list[Result]
+
+
+def sweep(trials: Trials, cells: Mapping[Key, Trial], grids: Mapping[Key, Sequence[Mapping[str, Any]]],
+          seeds: int) -> dict[Key, Swept]:  # fmt: skip
+    """For each cell: every point of its grid with seed 0, then the best on validation with all seeds.
+
+    All cells' points are made together, so that no process waits for the end of one cell.
+    """
+    first = [(name, point, cells[name].with_settings(**point, seed=0)) for name in cells for point in grids[name]]
+    results = trials.run(trial for _, _, trial in first)
+    found: dict[Key, list[tuple[float, dict[str, Any]]]] = {name: [] for name in cells}
+    for (name, point, _), result in zip(first, results, strict=True):
+        found[name].append((float(result["val"]), dict(point)))
+    chosen = {name: best(points) for name, points in found.items()}
+    again = [cells[name].with_settings(**chosen[name], seed=seed) for name in cells for seed in range(seeds)]
+    runs = trials.run(again)
+    return {
+        name: Swept(chosen[name], [{**point, "val": val} for val, point in found[name]],
+                    runs[number * seeds : (number + 1) * seeds])
+        for number, name in enumerate(cells)
+    }  # fmt: skip
+
+
+def best(points: Sequence[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
+    """The point with the highest validation score; the first of equals."""
+    return max(points, key=lambda pair: pair[0])[1]
+
+
+def _timed(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
+    began, busy = time.monotonic(), time.process_time()
+    result = evaluate(trial)
+    spent = {"seconds": time.monotonic() - began, "cpu_seconds": time.process_time() - busy}
+    return {**result, **{name: round(value, 3) for name, value in spent.items()}}
+
+
+def _die_with(parent: int) -> None:
+    """End this process soon after the one that started it: a long trial must not go on for nobody."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _one_thread(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
+    """In a process among others: threads would fight over the cores."""
+    import torch
+
+    torch.set_num_threads(1)
+    return _timed(evaluate, trial)

@@ -1,0 +1,48 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphs import SEEDS
+from graphsage.baselines.skipgram import SkipGram, plain_step
+
+
+@given(st.integers(1, 9), st.integers(1, 5), st.booleans(), SEEDS)
+def test_fast_and_plain_steps_agree(batch: int, negatives: int, some_frozen: bool, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    n = 6  # fewer nodes than rows of a batch: the same row is met several times in one step
+    target, context = (torch.randn(n, 4, generator=generator, dtype=torch.float64) for _ in range(2))
+    fresh = torch.rand(n, generator=generator) < 0.5 if some_frozen else torch.ones(n, dtype=torch.bool)
+    plain = target.clone(), context.clone()
+    fast = SkipGram(target.clone(), context.clone(), 0.7, fresh if some_frozen else None)
+    for _ in range(3):
+        u = torch.randint(n, (batch,), generator=generator)
+        c = torch.randint(n, (batch + negatives,), generator=generator)
+        fast.step(u, c)
+        plain_step(*plain, u, c[:batch], c[batch:], 0.7, fresh)
+    torch.testing.assert_close(fast.target, plain[0], rtol=0, atol=1e-12)
+    torch.testing.assert_close(fast.context, plain[1], rtol=0, atol=1e-12)
+
+
+def test_a_step_worked_out_by_hand() -> None:
+    target, context = torch.tensor([[1.0], [0.0]]), torch.tensor([[0.0], [2.0]])
+    SkipGram(target, context, lr=1.0).step(torch.tensor([0]), torch.tensor([1, 0]))
+    sigmoid = 1 / (1 + torch.exp(torch.tensor(-2.0)))
+    assert float(target[0]) == pytest.approx(float(1 - (sigmoid - 1) * 2 - 0.5 * 0))
+    assert float(context[1]) == pytest.approx(float(2 - (sigmoid - 1) * 1))
+    assert float(context[0]) == pytest.approx(-0.5)
+    assert float(target[1]) == 0.0
+
+
+@pytest.mark.gpu
+def test_replayed_steps_equal_single_ones() -> None:
+    generator = torch.Generator().manual_seed(0)
+    tables = [torch.randn(50, 8, generator=generator, dtype=torch.float64) for _ in range(2)]
+    u = torch.randint(50, (200, 16), generator=generator)
+    c = torch.randint(50, (200, 20), generator=generator)
+    there = SkipGram(tables[0].cuda(), tables[1].cuda(), 0.1)
+    there.steps(u.cuda(), c.cuda())
+    here = SkipGram(tables[0].clone(), tables[1].clone(), 0.1)
+    here.steps(u, c)
+    torch.testing.assert_close(there.target.cpu(), here.target, rtol=0, atol=1e-9)
+    torch.testing.assert_close(there.context.cpu(), here.context, rtol=0, atol=1e-9)

@@ -1,0 +1,119 @@
+"""The ledger: verdicts follow from the records by their rules."""
+
+from typing import Any
+
+import pytest
+
+from graphsage.experiments import evidence, evidence_figures
+from graphsage.experiments.claims import CLAIMS, FAILS, HOLDS, PENDING, UNTESTED, judged
+from graphsage.experiments.paper import NAMES, ROWS, SETTINGS, table1
+from graphsage.experiments.record import spread
+from graphsage.experiments.wilcoxon import check, compared
+
+EMPTY: dict[str, dict[str, Any] | None] = dict.fromkeys(evidence.NEEDED)
+
+
+def paper_rows() -> list[dict[str, Any]]:
+    """The paper's own Table 1 in the form of our records."""
+    short = {name: key for key, name in NAMES.items()}
+    rows = []
+    for data, task in SETTINGS:
+        for name in ROWS:
+            score = table1(data, task, name)
+            if score is not None:
+                extra = {"form": "paper", "aggregator": short[name]} if name in short else {}
+                rows.append({"data": data, "task": task, "row": name, "test_micro_f1": spread([score]),
+                             "test_macro_f1": spread([score]), **extra})  # fmt: skip
+    return rows
+
+
+PAPER: dict[str, dict[str, Any] | None] = {**EMPTY, "table1": {"rows": paper_rows()},
+                                           "wilcoxon": {"rows": compared(paper_rows(), "paper")}}  # fmt: skip
+
+
+def test_nothing_is_judged_without_its_record() -> None:
+    for claim in CLAIMS:
+        row = judged(claim, EMPTY)
+        assert row["verdict"] in (UNTESTED, PENDING), claim.name
+        assert row["why"]
+
+
+@pytest.mark.parametrize(("name", "ours"), [
+    ("gain over features", "+51.3% on average"),
+    ("gain over GCN", "+7.4% on average"),
+    ("gain over DeepWalk + features, unsupervised", "+21.5% on average (citation unsupervised +13.8%, reddit"),
+    ("gain over DeepWalk + features, supervised", "+28.4% on average (citation supervised +19.7%, reddit"),
+    ("unsupervised close to supervised", "0.92 on average"),
+    ("LSTM and pool are best", "5 of 6"),
+    ("gains over GCN are significant", "p=0.02"),
+    ("LSTM and pool do not differ", "T=10, p=0.46"),
+    ("outperforms the baselines", "6 of 6"),
+    ("same trends for macro F1", "1.00"),
+])  # fmt: skip
+def test_fed_with_the_papers_own_table_its_claims_hold(name: str, ours: str) -> None:
+    claim = next(claim for claim in CLAIMS if claim.name == name)
+    row = judged(claim, PAPER)
+    assert row["verdict"] == HOLDS
+    assert ours in row["ours"]
+
+
+def test_a_claim_that_the_numbers_contradict_fails_and_says_why() -> None:
+    rows = [{**row, "test_micro_f1": spread([0.5])} if row["row"] == "GraphSAGE-pool" else row for row in paper_rows()]
+    records = {**EMPTY, "table1": {"rows": rows}}
+    found = {claim.name: judged(claim, records) for claim in CLAIMS}
+    assert found["gain over GCN"]["verdict"] == FAILS
+    assert "below +3.7%" in found["gain over GCN"]["why"]
+    assert found["outperforms the baselines"]["verdict"] == FAILS
+    assert "GraphSAGE-pool 0.500" in found["outperforms the baselines"]["why"]
+
+
+def timed(name: str, step: float, pass_seconds: float, factor: float | None = None) -> dict[str, Any]:
+    row: dict[str, Any] = {"row": name, "pass_seconds": spread([pass_seconds])}
+    if factor is not None:
+        row |= {"supervised_step_milliseconds": spread([step]), "deepwalk_inference_factor": factor}
+    return row
+
+
+def test_times_are_compared_as_the_paper_does() -> None:
+    rows = [timed("GraphSAGE-pool", 10, 30, 150), timed("GraphSAGE-LSTM", 20, 60, 40), timed("DeepWalk", 0, 10)]
+    records = {**EMPTY, "figure2a": {"rows": rows}}
+    assert evidence_figures.lstm_slower(records).ours.startswith("2.0 x")
+    assert evidence_figures.lstm_slowest(records).holds
+    assert evidence_figures.deepwalk_inference(records).holds
+    assert evidence_figures.deepwalk_training(records).ours.startswith("4.5 x")
+    slow = {**EMPTY, "figure2a": {"rows": [timed("GraphSAGE-pool", 10, 15, 50), timed("DeepWalk", 0, 10)]}}
+    assert evidence_figures.deepwalk_inference(slow).holds is False
+    assert evidence_figures.deepwalk_training(slow).holds is False
+
+
+def test_depth_samples_noise_and_rotation() -> None:
+    points = [{"data": "d", "aggregator": "mean", "k": k, "test_micro_f1": spread([f1]), "seconds": spread([s])}
+              for k, f1, s in ((1, 0.5, 1.0), (2, 0.6, 2.0), (3, 0.61, 40.0))]  # fmt: skip
+    sizes = [{"sample_size": s, "test_micro_f1": spread([f])} for s, f in ((5, 0.5), (10, 0.55), (20, 0.56))]
+    lines = {"GraphSAGE-pool": [spread([0.6]), spread([0.4])], "GraphSAGE-GCN": [spread([0.6]), spread([0.2])]}
+    chance = {"data": "d", "row": "Random", "task": "both", "test_micro_f1": spread([0.2])}
+    records = {**EMPTY, "depth": {"points": points}, "figure2b": {"points": sizes}, "table1": {"rows": [chance]},
+               "figure3": {"data": {"d": {}}, "lines": lines},
+               "rotation": {"rows": [{"test_micro_f1": spread([v])} for v in (0.8, 0.2, 0.7)]}}  # fmt: skip
+    assert evidence_figures.second_layer(records).ours.startswith("+20.0%")
+    assert evidence_figures.third_layer(records).holds
+    assert evidence_figures.third_layer_time(records).ours.startswith("20.0 x")
+    for find in (evidence_figures.sample_size, evidence_figures.noise, evidence_figures.rotation):
+        assert find(records).holds
+    sizes[-1]["test_micro_f1"] = spread([0.7])
+    lines["GraphSAGE-pool"][1] = spread([0.21])
+    assert evidence_figures.sample_size(records).holds is False
+    assert evidence_figures.noise(records).holds is False
+
+
+def test_facts_are_compared_where_their_data_is() -> None:
+    rows = [{"data": "setmm", "edges_back": 0.9, "nodes_without_features": 0.0},
+            {"data": "ppi", "edges_back": 0.0, "nodes_without_features": 0.423}]  # fmt: skip
+    records = {**EMPTY, "facts": {"rows": rows}}
+    assert evidence_figures.edges_back(records).holds
+    assert evidence_figures.empty_proteins(records).holds
+    assert evidence_figures.reddit_edges_back(records).holds is None
+
+
+def test_the_signed_rank_test_returns_the_published_pairs() -> None:
+    assert all((row["t"], row["p"]) == (row["paper_t"], row["paper_p"]) for row in check())

@@ -1,0 +1,198 @@
+"""The whole reproduction on a small graph with a planted answer, by the tables and figures it leaves."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from graphsage.errors import ConfigError, DataError
+from graphsage.experiments import profile as profiles
+from graphsage.experiments.data import Source, opened, parse_data, with_validation
+from graphsage.experiments.plots import DRAWN, pictures
+from graphsage.experiments.profile import Profile, profile_named
+from graphsage.experiments.report import markdown, read_records
+from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce
+from graphsage.experiments.session import Session, start
+from graphsage.graph.split import Split
+from graphsage.graph.storage import save_graph
+from graphsage.training.sweep import Unfinished
+from planted import planted_graph, planted_split
+
+TINY = Profile(
+    name="tiny",
+    seeds=1,
+    forms=("paper",),
+    training={task: {"dim": 8, "sample_sizes": (4, 3), "batch_size": 16, "steps": 12}
+              for task in ("supervised", "unsupervised")},
+    rates={"supervised": (0.01, 0.001), "unsupervised": (0.001,)},
+    deepwalk={"passes": 1, "num_walks": 5, "dim": 8},
+    deepwalk_rates=(0.8,),
+    sample_sizes=(2, 4),
+    depths=((3,), (4, 3)),
+    noise_levels=(0.0, 1.0),
+    noise_aggregators=("mean",),
+    timed={"dim": 8, "sample_sizes": (4, 3), "batch_size": 16},
+    timed_steps=4,
+    timed_nodes=10,
+    theory_nodes=20,
+    theory_steps=3,
+)  # fmt: skip
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> tuple[Source, ...]:
+    graph = planted_graph()
+    save_graph(graph, tmp_path / "one", {"given": planted_split(graph)})
+    several = planted_graph(60, classes=3, multilabel=True)
+    number = torch.arange(60) // 20
+    rows = several.edge_rows
+    keep = number[rows] == number[several.indices]
+    edges = torch.stack([rows[keep], several.indices[keep].long()], dim=1)
+    apart = several.from_edges(edges, 60, features=several.features, labels=several.labels, graph_number=number)
+    save_graph(apart, tmp_path / "apart", {"given": Split.by_graph(number, [1], [2])})
+    return Source("one", str(tmp_path / "one")), Source("ppi", str(tmp_path / "apart"))
+
+
+def session(sources: tuple[Source, ...], out: Path, **options: Any) -> Session:
+    return start(sources, TINY, out, device="cpu", **options)
+
+
+def read(out: Path, name: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((out / f"{name}.json").read_text())
+    return record
+
+
+def test_everything_is_made_in_one_go_and_nothing_again(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    reproduce("all", session(sources, out))
+    assert all((out / f"{name}.json").exists() for name in EXPERIMENTS)
+    drawn = {name: (out / f"{name}.png").read_bytes() for name in DRAWN}
+    assert all(png.startswith(b"\x89PNG") for png in drawn.values())
+    page = (out / "report.html").read_text()
+    assert page.count("data:image/png;base64,") == len(DRAWN)
+    assert "http" not in page
+    assert markdown(out, "pictures", "made").count("](pictures/") == len(DRAWN)
+    assert pictures(read_records(out)) == drawn
+    made: list[str] = []
+    reproduce("all", session(sources, out, on_done=lambda trial, *_: made.append(trial.label)))
+    assert made == []
+    table = read(out, "table1")
+    rows = {(row["data"], row["row"], row["task"]): row for row in table["rows"]}
+    assert rows["one", "GraphSAGE-mean", "supervised"]["settings"]["lr"] in (0.01, 0.001)
+    assert len(rows["one", "GraphSAGE-mean", "supervised"]["swept"]) == 2
+    assert rows["ppi", "GraphSAGE-mean", "supervised"]["paper"] == {"supervised": 0.598}
+    assert "Appendix D" in rows["ppi", "DeepWalk", "both"]["missing"]
+    assert rows["one", "DeepWalk", "both"]["test_micro_f1"]["mean"] > 0
+    assert {gain["data"] for gain in table["gains"]} == {"one", "ppi"}
+    timed = {row["row"]: row for row in read(out, "figure2a")["rows"]}
+    assert timed["DeepWalk"]["embed_microseconds"]["mean"] > timed["GraphSAGE-mean"]["embed_microseconds"]["mean"]
+    assert [p["sample_size"] for p in read(out, "figure2b")["points"]] == [2, 4]
+    assert len(read(out, "figure3")["lines"]["DeepWalk + features"]) == 2
+    assert len(read(out, "wilcoxon")["rows"]) == 6
+    assert all(c["largest_error"] < 1e-6 for c in read(out, "theory")["constructed"])
+
+
+def without_times(record: Any) -> Any:
+    if isinstance(record, dict):
+        return {k: without_times(v) for k, v in record.items() if "seconds" not in k}
+    return [without_times(v) for v in record] if isinstance(record, list) else record
+
+
+def test_table_1_twice_gives_identical_numbers(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    for out in ("a", "b"):
+        reproduce("table1", session(sources[:1], tmp_path / out))
+    first, second = (without_times(read(tmp_path / out, "table1")) for out in ("a", "b"))
+    assert first == second
+
+
+def test_pieces_of_table_1_are_put_together(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    reproduce("table1", session(sources[:1], out, only=("supervised", "mean")))
+    first = {(row["row"], row["task"]) for row in read(out, "table1")["rows"] if "form" in row}
+    reproduce("table1", session(sources[:1], out, only=("unsupervised", "gcn", "mean")))
+    both = {(row["row"], row["task"]) for row in read(out, "table1")["rows"] if "form" in row}
+    assert first == {("GraphSAGE-mean", "supervised")}
+    assert both - first == {("GraphSAGE-GCN", "unsupervised"), ("GraphSAGE-mean", "unsupervised")}
+
+
+def test_a_sweep_can_be_narrowed_to_some_rates_and_small_models(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    full = start(sources[:1], profile_named("full"), tmp_path, rates=(0.01,), small=True)
+    assert full.grid("supervised", "pool") == [{"lr": 0.01, "hidden_dim": 512}]
+    assert full.grid("supervised", "mean") == [{"lr": 0.01}]
+    with pytest.raises(ConfigError, match="its rates are 2e-06"):
+        full.grid("unsupervised", "mean")
+    with pytest.raises(ConfigError, match="--rates takes numbers"):
+        open_session(["one=x"], "full", tmp_path, rates="fast")
+
+
+def test_a_sitting_that_is_over_says_what_is_left(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    with pytest.raises(Unfinished, match="continue"):
+        reproduce("table1", session(sources[:1], tmp_path / "out", minutes=-1.0))
+    assert not (tmp_path / "out" / "table1.json").exists()
+
+
+def test_other_data_under_the_same_name_is_not_taken_for_the_same(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    reproduce("table1", session(sources[:1], out, only=("supervised", "mean")))
+    graph = planted_graph(seed=5)
+    save_graph(graph, tmp_path / "two", {"given": planted_split(graph)})
+    made: list[str] = []
+    other = (Source("one", str(tmp_path / "two")),)
+    reproduce("table1", session(other, out, only=("supervised", "mean"), on_done=lambda t, *_: made.append(t.label)))
+    assert "one supervised paper mean" in made
+
+
+def test_data_words_are_read_and_mistakes_named() -> None:
+    assert parse_data(["ppi=a/ppi", "setmm"]) == (Source("ppi", "a/ppi"), Source("setmm"))
+    for words, message in (
+        (["ppi"], "needs a path"),
+        (["a=1", "a=2"], "twice"),
+        ([], "at least one"),
+        (["=x"], "NAME"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            parse_data(words)
+    with pytest.raises(ConfigError, match="quick, full"):
+        profile_named("huge")
+    with pytest.raises(ConfigError, match="figure2a"):
+        names("table9")
+
+
+def test_the_module_runs_by_itself_and_reports_mistakes(
+    sources: tuple[Source, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(profiles.PROFILES, "tiny", TINY)
+    data = ["--data", f"one={sources[0].path}", "--profile", "tiny", "--out", str(tmp_path / "out"), "--device", "cpu"]
+    assert main(["table1", *data, "--only", "supervised,mean"]) == 0
+    assert main(["table1", *data, "--minutes", "-1"]) == 3
+    assert main(["table1", "--data", "one", "--out", str(tmp_path)]) == 2
+    assert "needs a path" in capsys.readouterr().err
+
+
+def test_without_validation_nodes_30_percent_of_the_test_nodes_validate() -> None:
+    split = Split.masks(torch.arange(100) < 50, None, torch.arange(100) >= 50)
+    assert with_validation(split).sizes() == {"train": 50, "val": 15, "test": 35}
+    same = Split.random(100)
+    assert with_validation(same) is same
+
+
+def test_training_without_validation_nodes_sees_the_same_training_nodes(sources: tuple[Source, ...]) -> None:
+    data = opened(sources[0])
+    assert torch.equal(data.unvalidated.nodes("train"), data.split.nodes("train"))
+    assert not len(data.unvalidated.nodes("val"))
+
+
+def test_wilcoxon_needs_table_1(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="reproduce table1"):
+        reproduce("wilcoxon", session(sources, tmp_path / "out"))
+
+
+def test_the_full_profile_is_the_papers() -> None:
+    full = profile_named("full")
+    assert full.seeds == 5
+    assert full.training["supervised"] == {}
+    assert full.depths[1] == (25, 10)
+    assert dataclasses.asdict(full)["rates"] is None

@@ -1,0 +1,122 @@
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from graphsage.errors import DataError
+from graphsage.training.sweep import Result, Trial, Trials, Unfinished, best, paper_grid, sweep
+
+
+def hill(trial: Trial) -> Result:
+    """A made-up score: best at lr 0.01 on validation, while test prefers 0.1."""
+    lr, seed = trial.settings["lr"], trial.settings["seed"]
+    return {"val": 1.0 - abs(lr - 0.01) + 0.001 * seed, "test": lr + seed}
+
+
+GRID = [{"lr": 0.1}, {"lr": 0.01}, {"lr": 0.001}]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_best_point_on_validation_is_made_with_every_seed(tmp_path: Path, jobs: int) -> None:
+    trials = Trials(tmp_path, hill, jobs)
+    cells = {"a": Trial("a", {"name": "a"}), "b": Trial("b", {"name": "b"})}
+    found = sweep(trials, cells, {"a": GRID, "b": GRID[:1]}, seeds=3)
+    assert found["a"].chosen == {"lr": 0.01}
+    assert [run["test"] for run in found["a"].runs] == [0.01, 1.01, 2.01]
+    assert [point["val"] for point in found["a"].points] == pytest.approx([0.91, 1.0, 0.991])
+    assert found["b"].chosen == {"lr": 0.1}
+    assert len(list(tmp_path.iterdir())) == (3 + 2) + (1 + 2)
+
+
+SCRIPT = """
+import sys, time
+from pathlib import Path
+from graphsage.training.sweep import Trial, Trials
+def forever(trial):
+    Path(sys.argv[1], str(trial.settings["seed"])).write_text(str(__import__("os").getpid()))
+    time.sleep(600)
+if __name__ == "__main__":
+    Trials(Path(sys.argv[1], "trials"), forever, jobs=2).run(Trial("t", {"seed": s}) for s in range(2))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_no_worker_outlives_a_killed_sweep(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    sweeping = subprocess.Popen([sys.executable, str(tmp_path / "script.py"), str(tmp_path)])
+    notes = [tmp_path / "0", tmp_path / "1"]
+    try:
+        assert soon(lambda: all(note.exists() and note.read_text() for note in notes), 120)
+    finally:
+        sweeping.kill()
+        sweeping.wait()
+    workers = [Path("/proc", note.read_text()) for note in notes]
+    assert soon(lambda: not any(worker.exists() for worker in workers), 60)
+
+
+def soon(happened: Callable[[], bool], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not happened() and time.monotonic() < end:
+        time.sleep(0.1)
+    return happened()
+
+
+def test_a_finished_trial_is_not_made_again(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def counted(trial: Trial) -> Result:
+        made.append(trial.label)
+        return {"val": 0.5}
+
+    trials = Trials(tmp_path, counted)
+    one = Trial("One Run", {"seed": 0})
+    first = trials.run([one, one])
+    assert trials.run([one, one.with_settings(seed=1)])[0] == first[0]
+    assert made == ["One Run", "One Run"]
+
+
+def test_a_sitting_ends_at_its_deadline_and_the_next_one_continues(tmp_path: Path) -> None:
+    asked = [Trial("t", {"lr": 0.1, "seed": seed}) for seed in range(3)]
+    trials = Trials(tmp_path, hill, on_done=lambda *_: setattr(trials, "deadline", time.monotonic() - 1))
+    for left in (2, 1):
+        trials.deadline = None
+        with pytest.raises(Unfinished) as caught:
+            trials.run(asked)
+        assert caught.value.left == left
+    trials.deadline = None
+    assert len(trials.run(asked)) == 3
+
+
+def test_a_trial_is_kept_with_its_settings_and_a_damaged_file_is_named(tmp_path: Path) -> None:
+    trials = Trials(tmp_path, hill, about={"hardware": "an abacus"})
+    trial = Trial("PPI, mean", {"lr": 0.01, "seed": 0})
+    trials.run([trial])
+    path = tmp_path / trial.file_name()
+    record = json.loads(path.read_text())
+    assert path.name.startswith("ppi-mean-")
+    assert (record["settings"], record["hardware"]) == ({"lr": 0.01, "seed": 0}, "an abacus")
+    path.write_text("{}")
+    with pytest.raises(DataError, match="delete it"):
+        trials.run([trial])
+
+
+def test_other_settings_are_another_file() -> None:
+    trial = Trial("t", {"lr": 0.01, "form": "paper"})
+    assert trial.file_name() == Trial("t", {"form": "paper", "lr": 0.01}).file_name()
+    assert trial.file_name() != trial.with_settings(lr=0.1).file_name()
+
+
+def test_the_grid_is_the_appendixs_and_the_rates_are_the_same_for_all() -> None:
+    assert paper_grid("supervised", "mean") == [{"lr": 0.01}, {"lr": 0.001}, {"lr": 0.0001}]
+    assert {p["hidden_dim"] for p in paper_grid("supervised", "pool")} == {512, 1024}
+    assert {p["hidden_dim"] for p in paper_grid("unsupervised", "lstm")} == {128, 256}
+    rates = {a: {p["lr"] for p in paper_grid("unsupervised", a)} for a in ("gcn", "mean", "lstm", "pool")}
+    assert all(found == {2e-6, 2e-7, 2e-8, 1e-3, 1e-4, 1e-5} for found in rates.values())
+
+
+def test_of_equal_scores_the_first_is_chosen() -> None:
+    assert best([(0.5, {"lr": 1}), (0.7, {"lr": 2}), (0.7, {"lr": 3})]) == {"lr": 2}
