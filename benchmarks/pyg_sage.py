@@ -38,34 +38,36 @@ class Sage(nn.Module):
         """Class scores of `nodes`, (B, C), from all their neighbors and all neighbors of those."""
         near = edges[nodes]
         inner = np.union1d(nodes, near.indices)  # every node whose h^1 is needed
-        h = self._layer(self.first, x, x[inner], edges[inner])
-        places = np.searchsorted(inner, nodes)
+        h = self._layer(self.first, x, x[torch.from_numpy(inner).to(x.device)], edges[inner])
+        places = torch.from_numpy(np.searchsorted(inner, nodes)).to(x.device)
         columns = csr_array((near.data, np.searchsorted(inner, near.indices), near.indptr), (len(nodes), len(inner)))
         return self.head(self._layer(self.second, h, h[places], columns))
 
     def _layer(self, conv: SAGEConv, source: Tensor, own: Tensor, rows: csr_array) -> Tensor:
         parts = (torch.from_numpy(part.astype(np.int64)) for part in (rows.indptr, rows.indices))
         values = torch.from_numpy(rows.data)
-        matrix = torch.sparse_csr_tensor(*parts, values, rows.shape, check_invariants=False)
+        matrix = torch.sparse_csr_tensor(*parts, values, rows.shape, check_invariants=False).to(source.device)
         return functional.dropout(functional.relu(conv((source, own), matrix)), self.dropout, self.training)
 
 
-def score_pyg(graph: Graph, split: Split, settings: dict[str, Any], watched: Collection[int]) -> dict[str, Any]:
+def score_pyg(
+    graph: Graph, split: Split, settings: dict[str, Any], watched: Collection[int], device: str = "cpu"
+) -> dict[str, Any]:
     """Train with `settings` (lr, dropout, epochs, seed): the validation curve, and micro and macro F1 at the end.
 
     The curve holds a number where the epoch is one of `watched`, and 0 elsewhere, to save time.
     """
     torch.manual_seed(settings["seed"])
-    x = fit_scaler([graph.features], split.nodes("train")).apply(graph.features)
+    x = fit_scaler([graph.features], split.nodes("train")).apply(graph.features).to(device)
     seen, full = adjacency(training_graph(graph, split)), adjacency(graph)
-    model = Sage(x.shape[1], graph.num_classes, settings["dropout"])
+    model = Sage(x.shape[1], graph.num_classes, settings["dropout"]).to(device)
     adam = torch.optim.Adam(model.parameters(), lr=settings["lr"])
 
     def f1(part: str) -> tuple[float, float]:
         model.eval()
         nodes = split.nodes(part)
         with torch.no_grad():
-            predicted = model(x, full, nodes.numpy()).argmax(dim=1)
+            predicted = model(x, full, nodes.numpy()).argmax(dim=1).cpu()
         made = f1_scores(graph.labels[nodes].numpy(), predicted.numpy())
         return made.micro, made.macro
 
@@ -75,7 +77,7 @@ def score_pyg(graph: Graph, split: Split, settings: dict[str, Any], watched: Col
     for epoch in range(1, settings["epochs"] + 1):
         model.train()
         for batch in train[torch.randperm(len(train))].split(BATCH):
-            loss = functional.cross_entropy(model(x, seen, batch.numpy()), graph.labels[batch])
+            loss = functional.cross_entropy(model(x, seen, batch.numpy()), graph.labels[batch].to(device))
             adam.zero_grad()
             loss.backward()
             adam.step()

@@ -26,6 +26,7 @@ from graphsage.experiments.record import Run, Score, earlier_rows, opened, rows,
 GRAPHS = ("amazon_photo", "amazon_cs", "pubmed", "coauthor_cs")
 EPOCHS = (5, 10)
 LONGEST = [{"epochs": max(EPOCHS)}]
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 RATES = [{"lr": 0.01}, {"lr": 0.003}]
 
 
@@ -35,12 +36,12 @@ def tables(folder: Path, seed: int) -> TableSpec:
 
 
 def ours(spec: TableSpec, settings: dict[str, Any]) -> Score:
-    return score(Run("GraphSAGE-mean", spec, "random", settings, "cpu"))
+    return score(Run("GraphSAGE-mean", spec, "random", settings, DEVICE))
 
 
 def pyg(spec: TableSpec, settings: dict[str, Any]) -> Score:
-    made = score_pyg(*opened(spec, "random"), settings, EPOCHS)
-    return Score("PyG SAGEConv", settings, made["f1"], {}, made["curve"], made["seconds"], "cpu")
+    made = score_pyg(*opened(spec, "random"), settings, EPOCHS, DEVICE)
+    return Score("PyG SAGEConv", settings, made["f1"], {}, made["curve"], made["seconds"], DEVICE)
 
 
 def logistic(spec: TableSpec, settings: dict[str, Any]) -> Score:

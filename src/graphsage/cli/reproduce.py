@@ -34,6 +34,8 @@ def command(
     rates: Annotated[str, typer.Option("--rates", metavar="LR,...", show_default="all of the profile's",
                                        help="Sweep only these learning rates of table1.")] = "",
     small: Annotated[bool, typer.Option("--small", help="Sweep only the small models of pool and LSTM.")] = False,
+    no_deepwalk: Annotated[bool, typer.Option("--no-deepwalk",
+                                              help="Leave DeepWalk's rows of table1 to another piece.")] = False,
     device: Device = "auto",
     json: Json = False,
 ) -> None:  # fmt: skip
@@ -61,7 +63,8 @@ def command(
         made = names(what)
         at_once = jobs or (1 if choose_device(device).type == "cuda" else _cores())
         session = open_session(data or [], profile, out, only=only, seeds=seeds, jobs=at_once, device=device,
-                               minutes=minutes, rates=rates, small=small, on_done=tell)  # fmt: skip
+                               minutes=minutes, rates=rates, small=small,
+                               walks=not no_deepwalk, on_done=tell)  # fmt: skip
         try:
             reproduce(what, session)
         except Unfinished as more:

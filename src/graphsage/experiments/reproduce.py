@@ -78,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="tasks, forms and aggregators of table1, such as supervised,mean")
     parser.add_argument("--rates", default="", help="sweep only these of the profile's learning rates")
     parser.add_argument("--small", action="store_true", help="sweep only the small models of pool and LSTM")
+    parser.add_argument("--no-deepwalk", action="store_true", help="leave DeepWalk's rows of Table 1 to another piece")
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args(arguments)
     try:
@@ -86,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         session = open_session(
             options.data, options.profile, options.out, only=options.only, seeds=options.seeds, jobs=options.jobs,
-            device=options.device, minutes=options.minutes, rates=options.rates, small=options.small, on_done=tell,
+            device=options.device, minutes=options.minutes, rates=options.rates, small=options.small,
+            walks=not options.no_deepwalk, on_done=tell,
         )  # fmt: skip
         reproduce(options.what, session)
     except Unfinished as more:

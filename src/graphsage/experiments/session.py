@@ -30,6 +30,8 @@ class Session:
     """Sweep only these learning rates of the profile's; empty: all."""
     small: bool = False
     """Sweep only the small models of pool and LSTM."""
+    walks: bool = True
+    """Make DeepWalk's rows too: the only part that a GPU does not help."""
 
     def wanted(self, names: Sequence[str], known: Sequence[str]) -> list[str]:
         """Those of `names` that `only` leaves; it says nothing about a kind of which it names none."""
@@ -82,9 +84,11 @@ class Session:
 
 def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: int | None = None, jobs: int = 1,
           device: str = "auto", minutes: float | None = None, only: Sequence[str] = (), rates: Sequence[float] = (),
-          small: bool = False, on_done: Any = None) -> Session:  # fmt: skip
+          small: bool = False, walks: bool = True, on_done: Any = None) -> Session:  # fmt: skip
     """A session whose trials lie in `OUT/trials/PROFILE`; after `minutes` no new trial is begun."""
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
     trials = Trials(out / "trials" / profile.name, Evaluate(sources, device), jobs, deadline, on_done,
                     {"hardware": hardware(), "versions": versions()})  # fmt: skip
-    return Session(sources, profile, out, trials, seeds or profile.seeds, device, frozenset(only), tuple(rates), small)
+    return Session(
+        sources, profile, out, trials, seeds or profile.seeds, device, frozenset(only), tuple(rates), small, walks
+    )

@@ -40,7 +40,7 @@ def first_trials(session: Session) -> list[Trial]:
                    for point in session.grid(task, aggregator)]  # fmt: skip
         for kind in SIMPLE.values():
             trials += [make_trial(kind, kind, source, seed=seed) for seed in range(session.seeds)]
-        if opened(source).one_graph:
+        if opened(source).one_graph and session.walks:
             base = walk_trial(session, source)
             trials += [base.with_settings(lr=lr, seed=0) for lr in session.profile.deepwalk_rates]
     return trials
@@ -58,6 +58,8 @@ def baselines(session: Session, source: Source) -> list[dict[str, Any]]:
     if not data.one_graph:
         refused = "several graphs: vectors of one mean nothing in another (Appendix D)"
         return rows + [row(source, name, [], why=refused) for name in ("DeepWalk", "DeepWalk + features")]
+    if not session.walks:
+        return rows
     rates = session.profile.deepwalk_rates
     base = walk_trial(session, source)
     at_seed_0 = session.trials.run([base.with_settings(lr=lr, seed=0) for lr in rates])
