@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import SGDClassifier
 
 from graphsage.evaluation.probe import Probe
 
@@ -56,3 +57,12 @@ def test_fitting_again_forgets_the_first_fit() -> None:
     z, classes = blobs(100, 0)
     probe = Probe().fit(z, classes).fit(z, np.stack([classes == 0, classes == 1], axis=1))
     assert probe.predict(z).shape == (100, 2)
+
+
+@pytest.mark.parametrize("passes", [1, 5])
+def test_it_makes_as_many_passes_as_it_is_told(passes: int) -> None:
+    """Five is what scikit-learn did by default in 2017."""
+    z, classes = blobs(60, 0)
+    model = SGDClassifier(loss="log_loss", random_state=3, max_iter=passes, tol=None).fit(z, classes)
+    far = np.random.default_rng(1).normal(size=(200, z.shape[1])) * 5
+    assert (Probe(3, passes).fit(z, classes).predict(far) == model.predict(far)).all()
