@@ -55,9 +55,6 @@ class Adjacency:
             keys[place] = self.key_of(int(rows[place]))
         return keys
 
-    def degrees(self, rows: Rows) -> Rows:
-        return np.fromiter((len(self.neighbors(row)) for row in rows.tolist()), np.int64, len(rows))
-
     # Changing
 
     def new_row(self, row: int) -> None:

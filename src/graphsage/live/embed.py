@@ -79,9 +79,12 @@ class LiveEncoder:
         for k, places in enumerate(levels, 1):
             around, offsets = reading.neighbors(places)
             draws = derive(stream.keys(reading.keys(places)), k)
-            below = np.unique(np.concatenate([places, around])) if k == 1 else levels[k - 2]
-            index = torch.from_numpy(np.searchsorted(below, around))
-            rows = torch.from_numpy(np.searchsorted(below, places))
+            if k == 1:
+                around, places = reading.inputs(around, self.degrees), reading.inputs(places, self.degrees)
+                below, index, rows = _distinct(around, places)
+            else:
+                below = levels[k - 2]
+                index, rows = (torch.from_numpy(np.searchsorted(below, some)) for some in (around, places))
             neighborhood = Neighborhood.ragged(index, torch.from_numpy(offsets), draws)
             if k == 1:
                 h = self.encoder.first(reading.tables(below, self.degrees), rows, neighborhood)
@@ -94,13 +97,11 @@ class LiveEncoder:
         keys = Stream(self.seed, "inference").keys(reading.keys(reading.targets))
         batch = (self._redrawn if self.sampling.redraw else self._reused)(reading, keys)
         first = batch.neighborhoods[0]
-        everyone = torch.cat([batch.rows, first.index.flatten()]).numpy()
-        places, where = np.unique(everyone, return_inverse=True)
-        local = torch.from_numpy(where)
-        rows = local[: len(batch.rows)]
-        compact = first.with_index(local[len(rows) :].view(first.index.shape))
+        around, rows = (reading.inputs(some.numpy(), self.degrees) for some in (first.index.flatten(), batch.rows))
+        places, index, where = _distinct(around, rows)
+        compact = first.with_index(index.view(first.index.shape))
         tables = reading.tables(places, self.degrees)
-        z: Tensor = self.encoder(tables, Minibatch(rows, (compact, *batch.neighborhoods[1:])))
+        z: Tensor = self.encoder(tables, Minibatch(where, (compact, *batch.neighborhoods[1:])))
         return z
 
     def _redrawn(self, reading: Reading, keys: Tensor) -> Minibatch:
@@ -132,6 +133,14 @@ class LiveEncoder:
         batch = sample_minibatch(graph, targets, self.sampling.sample_sizes, keys, redraw=False)
         first, rows = batch.neighborhoods[0], torch.from_numpy(places)
         return Minibatch(rows[batch.rows], (first.with_index(rows[first.index]), *batch.neighborhoods[1:]))
+
+
+def _distinct(*places: Rows) -> tuple[Rows, Tensor, Tensor]:
+    """All different places, and where in them those of each array are."""
+    together = np.concatenate(places)
+    found, where = np.unique(together, return_inverse=True)
+    first, second = np.split(where, [len(places[0])])
+    return found, torch.from_numpy(first), torch.from_numpy(second)
 
 
 def _local(places: Rows, flat: Rows, offsets: Rows) -> tuple[Rows, Rows]:

@@ -37,6 +37,8 @@ class Reading:
             if id(target.overlay) not in numbers:
                 numbers[id(target.overlay)] = len(self._overlays)
                 self._overlays.append(target.overlay)
+        first = self._overlays[0]
+        self._main = first if first.below is None else first.below
         self.targets: Rows = np.array([numbers[id(t.overlay)] << _SHIFT | t.row for t in targets], np.int64)
 
     def neighbors(self, places: Rows) -> tuple[Rows, Rows]:
@@ -52,27 +54,26 @@ class Reading:
 
     def keys(self, places: Rows) -> Tensor:
         """What names each place's draws."""
-        keys = np.empty(len(places), np.int64)
-        for overlay, here, rows in self._by_overlay(places):
-            keys[here] = overlay.adjacency.keys_of(rows)
+        rows = places & _MASK
+        keys = self._main.adjacency.keys_of(np.minimum(rows, self._main.num_rows - 1))
+        for here in np.flatnonzero(rows >= self._main.num_rows).tolist():
+            keys[here] = self._overlays[int(places[here]) >> _SHIFT].key_of(int(rows[here]))
         return torch.from_numpy(keys)
+
+    def inputs(self, places: Rows, degrees: bool) -> Rows:
+        """Places whose x_v differ: an overlay of one visitor changes no other node's features, only degrees."""
+        return places if degrees else np.where((places & _MASK) < self._main.num_rows, places & _MASK, places)
 
     def tables(self, places: Rows, degrees: bool) -> list[Tensor]:
         """The tables whose rows, side by side, are x_v of `places`."""
-        width = self._overlays[0].base.graph.num_features
-        table, counts = torch.empty(len(places), width), np.empty(len(places), np.int64)
-        for overlay, here, rows in self._by_overlay(places):
-            table[torch.from_numpy(here)] = overlay.feature_rows(rows)
-            if degrees:
-                counts[here] = overlay.adjacency.degrees(rows)
-        tables = [table] if width else []
-        return [*tables, degree_features(torch.from_numpy(counts))] if degrees else tables
-
-    def _by_overlay(self, places: Rows) -> list[tuple[Overlay, Rows, Rows]]:
-        numbers = places >> _SHIFT
-        groups = []
-        for number, overlay in enumerate(self._overlays):
-            here = np.flatnonzero(numbers == number)
-            if len(here):
-                groups.append((overlay, here, places[here] & _MASK))
-        return groups
+        rows = places & _MASK
+        table = self._main.feature_rows(np.minimum(rows, self._main.num_rows - 1))
+        for here in np.flatnonzero(rows >= self._main.num_rows).tolist():
+            own = self._overlays[int(places[here]) >> _SHIFT].features.get(int(rows[here]))
+            if own is not None:
+                table[here] = torch.from_numpy(own)
+        tables = [table] if table.shape[1] else []
+        if degrees:
+            lists = (self._overlays[p >> _SHIFT].adjacency.neighbors(p & _MASK) for p in places.tolist())
+            tables.append(degree_features(torch.tensor([len(each) for each in lists], dtype=torch.int64)))
+        return tables
