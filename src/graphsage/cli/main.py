@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from graphsage import __version__
-from graphsage.cli import data, demo, embed, evaluate, info, live, plot, search, train
+from graphsage.cli import data, demo, embed, evaluate, info, live, plot, search, serve, train
 from graphsage.cli.output import say
 from graphsage.errors import GraphSageError
 
@@ -55,6 +55,7 @@ app.command("demo", rich_help_panel=LEARN)(demo.command)
 app.command("evaluate", rich_help_panel=USE)(evaluate.command)
 app.command("embed", rich_help_panel=USE)(embed.embed_command)
 app.command("predict", rich_help_panel=USE)(embed.predict_command)
+app.command("serve", rich_help_panel=SERVE)(serve.command)
 app.add_typer(live.app, name="live", rich_help_panel=SERVE)
 app.command("search", rich_help_panel=LOOK)(search.command)
 app.command("plot", rich_help_panel=LOOK)(plot.command)

@@ -6,7 +6,7 @@ group), made in the overlay, acknowledged. Compaction writes the next generation
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -198,15 +198,19 @@ class LiveGraph:
             after = number
         return after
 
-    def use(self, cap: Cap) -> None:
-        """Read from now on with the degree cap of another model."""
-        if cap == self._cap:
-            return
-        with self._compacting, self._guard:
-            self._cap = cap
-            fresh = self._over(self._base)
-            self._catch_up(fresh, self.manifest.sequence)
-            self._overlay = fresh
+    def use(self, cap: Cap, swap: Callable[[], None] = lambda: None) -> None:
+        """Read from now on with the degree cap of another model; `swap` is called in the same moment."""
+        with self._compacting:
+            fresh, sequence = self._overlay, self._sequence
+            if cap != self._cap:
+                self._cap = cap
+                fresh = self._over(self._base)
+                sequence = self._catch_up(fresh, self.manifest.sequence)
+            with self._guard:
+                if fresh is not self._overlay:
+                    self._catch_up(fresh, sequence)
+                    self._overlay = fresh
+                swap()
 
     def backup(self, folder: Path) -> Version:
         """Copy the store as it is now into a new folder, while reads and writes go on."""
