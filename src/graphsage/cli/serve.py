@@ -63,7 +63,7 @@ def command(
     _make_store(run, graph, data)
     serve(run, graph, host=host, port=port, keys=known, settings=settings, inference=inference,
           map_method=map_method, threads=threads,
-          on_start=lambda address: say(f"serving {graph} on {address}   map {address}/   API {address}/docs"))  # fmt: skip
+          on_start=lambda at: say(f"serving {graph} on {at}   map {at}/   API {at}/docs"))  # fmt: skip
 
 
 def _make_store(run: Path, folder: Path, data: str | None) -> None:

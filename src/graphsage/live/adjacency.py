@@ -74,6 +74,25 @@ class Adjacency:
             else:
                 self.shown.setdefault(row, self.capped(row))
 
+    def visit(self, row: int, others: list[int]) -> None:
+        """`join` for a row that is the last and still alone, with all of `others` (all different) at once."""
+        if self._directed or len(others) > self._cap.limit:
+            for other in others:
+                self.join(other, row)
+            return
+        heard = []
+        for other in sorted(others):
+            everyone, shown = self.neighbors(other), self.capped(other)
+            self.lists[other] = _followed(everyone, row)
+            if len(everyone) >= self._cap.limit:
+                self._tighten(other, row)
+                shown = self.capped(other)
+                if not self._survives(other, row):
+                    continue
+            self.shown[other] = _followed(shown, row)
+            heard.append(other)
+        self.lists[row], self.shown[row] = np.array(sorted(others), np.int64), np.array(heard, np.int64)
+
     def cut(self, source: int, target: int) -> None:
         """Take the edge (source, target) away; nothing happens where there is none."""
         pairs = [pair for pair in self._stored(source, target) if _holds(self.neighbors(pair[0]), pair[1])]
@@ -168,7 +187,7 @@ class Adjacency:
 
 
 def _place(rows: Rows, row: int) -> int:
-    return int(np.searchsorted(rows, row))
+    return int(rows.searchsorted(row))
 
 
 def _holds(rows: Rows, row: int) -> bool:
@@ -182,6 +201,12 @@ def _with(rows: Rows, row: int) -> Rows:
         return rows
     grown = np.empty(len(rows) + 1, np.int64)
     grown[:place], grown[place], grown[place + 1 :] = rows[:place], row, rows[place:]
+    return grown
+
+
+def _followed(rows: Rows, row: int) -> Rows:
+    grown = np.empty(len(rows) + 1, np.int64)
+    grown[:-1], grown[-1] = rows, row
     return grown
 
 

@@ -52,7 +52,7 @@ class Generation:
     def find(self, id: str) -> int | None:
         """The row of a node, None where there is none of that id."""
         key = node_key(id)
-        place = int(np.searchsorted(self._sorted, key))
+        place = int(self._sorted.searchsorted(key))
         while place < len(self._sorted) and self._sorted[place] == key:  # more than one: two ids share a key
             row = int(self.order[place])
             if self.id_of(row) == id:
@@ -97,7 +97,11 @@ def write_generation(folder: Path, graph: Graph, attributes: Iterable[Mapping[st
 
 def open_generation(folder: Path) -> Generation:
     graph = open_graph(folder / "graph")
-    arrays = {name: load_array(folder / f"{name}.npy") for name in _ARRAYS}
+    # As plain arrays over the same maps: taking an element of a memmap object costs ten times as much.
+    arrays = {name: load_array(folder / f"{name}.npy").view(np.ndarray) for name in _ARRAYS}
+    if graph.ids is not None:
+        ids = {name: array.view(np.ndarray) for name, array in graph.ids.arrays().items()}
+        graph = graph.replace(ids=NodeIds.from_arrays(ids))
     n, text = graph.num_nodes, arrays["attributes_text"]
     sizes = {"keys": n, "order": n, "attributes_offsets": n + 1}
     for name, size in sizes.items():

@@ -42,8 +42,7 @@ class Overlay:
         child.adjacency.new_row(row)
         if features is not None:
             child.features[row] = child._rounded(features)
-        for other in neighbors:
-            child.adjacency.join(other, row)
+        child.adjacency.visit(row, list(dict.fromkeys(neighbors)))
         return child, row
 
     # Reading
@@ -87,7 +86,7 @@ class Overlay:
         if table is None:
             return torch.zeros(len(rows), 0)
         below = np.minimum(rows, self.base.num_nodes - 1)
-        out = table[torch.from_numpy(below)].float()
+        out = table.index_select(0, torch.from_numpy(below)).float()
         view = out.numpy()
         layers = [self] if self.below is None else [self.below, self]
         for layer in layers:

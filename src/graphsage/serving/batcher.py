@@ -175,7 +175,7 @@ def _targets(job: Job, overlay: Overlay, features: Any) -> list[Target]:
                 raise Problem(422, f"nodes[{place}].edges[{edge}] is not in the graph")
             rows.append(row)
         key = node_key(node.id) if node.id is not None else node_key("" if x is None else x.tobytes().hex())
-        targets.append(Target(*overlay.visitor(key, x, dict.fromkeys(rows))))
+        targets.append(Target(*overlay.visitor(key, x, rows)))
     return targets
 
 

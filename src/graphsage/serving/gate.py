@@ -28,6 +28,13 @@ class Gate:
         self._app, self._settings, self._keys, self._metrics = app, settings, keys, metrics
         self.waiting = 0
 
+    @property
+    def full(self) -> bool:
+        return self.waiting >= self._settings.max_waiting
+
+    def turned_away(self) -> None:
+        self._metrics.rejected.inc()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in HEALTH:
             await self._app(scope, receive, send)
@@ -37,8 +44,8 @@ class Gate:
             if not scope["path"].startswith("/v1/"):
                 await self._app(scope, receive, send)
                 return
-            if self.waiting >= self._settings.max_waiting:
-                self._metrics.rejected.inc()
+            if self.full:
+                self.turned_away()
                 raise retry(429, "the service is at its limit; try again after a pause")
             self._check_length(scope)
         except Problem as problem:

@@ -4,6 +4,7 @@ import gc
 import ipaddress
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ import uvicorn
 from graphsage.errors import ConfigError
 from graphsage.serving.app import make_app
 from graphsage.serving.keys import ApiKeys
+from graphsage.serving.protocol import protocol_for
 from graphsage.serving.service import Service
 from graphsage.serving.settings import Settings
 
@@ -60,13 +62,15 @@ def serve(run: Path, folder: Path, *, host: str, port: int, keys: ApiKeys, setti
     torch.set_num_threads(threads)
     service = Service(run, folder, settings, inference=inference, map_method=map_method)
     try:
-        config = uvicorn.Config(make_app(service, keys), host=host, port=port, log_level="warning", access_log=False,
-                                server_header=False, lifespan="off", backlog=2048,
+        app = make_app(service, keys)
+        config = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False,
+                                http=protocol_for(app), server_header=False, lifespan="off", backlog=2048,
                                 timeout_graceful_shutdown=GRACE, timeout_keep_alive=75)  # fmt: skip
         server = _Server(config)
         server.on_start = on_start
         gc.collect()
         gc.freeze()  # the model and the libraries need not be looked at again
+        sys.setswitchinterval(0.001)  # the thread that answers must not wait long for the one that computes
         server.run()
         if not server.started:
             raise ConfigError(f"cannot serve on {host} port {port}; is another process using it?")
