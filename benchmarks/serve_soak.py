@@ -2,7 +2,7 @@
 
 python benchmarks/serve_soak.py RUN [--minutes 60] [--out results/serve/soak.json]
 
-Clients embed new and known nodes, predict, search, look at nodes, add nodes with edges and delete them again, as fast as
+Clients embed new and known nodes, predict, search, look at nodes, add nodes and delete them again, as fast as
 they are answered; compactions and index rebuilds happen meanwhile. Passes with no error and a memory slope below 1 MB a
 minute, fitted over the second half.
 """

@@ -8,8 +8,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -101,11 +102,10 @@ def test_a_second_process_is_refused_by_name(small: Small, tmp_path: Path) -> No
 def test_killed_in_a_reload_or_a_write_it_comes_back_whole(small: Small, tmp_path: Path, point: str) -> None:
     copied = small.copy(tmp_path)
     with served(copied, fault=point) as (process, address), Client(address, retries=0) as client:
+        add = partial(client.put_nodes, [Node("new", **NEW)])  # type: ignore[arg-type]
+        act: Callable[[], object] = add if point.startswith("write") else client.reload
         with pytest.raises(ConnectionError):
-            if point.startswith("write"):
-                client.put_nodes([Node("new", **NEW)])  # type: ignore[arg-type]
-            else:
-                client.reload()
+            act()
         assert process.wait(20) == -9
     with served(copied) as (_, address), Client(address) as client:
         assert client.embed(ids=["node-1"]).vectors.shape == (1, 8)

@@ -133,6 +133,10 @@ class Overlay:
 
     def apply(self, change: Change) -> None:
         """A change that was checked: all nodes that it names are there."""
+        if self._is_arrival(change):
+            row = self.add_node(change.nodes[0])
+            self.adjacency.visit(row, list(dict.fromkeys(self._row(other) for other, _ in change.edges)))
+            return
         for node in change.nodes:
             self.add_node(node)
         for source, target in change.edges:
@@ -141,6 +145,13 @@ class Overlay:
             self.adjacency.cut(self._row(source), self._row(target))
         for id in change.gone:
             self.remove_node(id)
+
+    def _is_arrival(self, change: Change) -> bool:
+        """One new node with its edges, by far the most frequent change: all its edges are made at once."""
+        if len(change.nodes) != 1 or change.cut or change.gone:
+            return False
+        id = change.nodes[0].id
+        return self.find(id) is None and all(target == id != source for source, target in change.edges)
 
     def _row(self, id: str) -> int:
         row = self.find(id)

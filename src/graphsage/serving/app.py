@@ -21,8 +21,9 @@ from graphsage.version import __version__
 
 STATIC = Path(__file__).parent / "static"
 _log = logging.getLogger("graphsage.serving")
-_PAGE_POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-                "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")  # fmt: skip
+# regl builds its drawing commands with the Function constructor, hence 'unsafe-eval'; no outside address is allowed.
+_PAGE_POLICY = ("default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self'; connect-src 'self'; "
+                "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")  # fmt: skip
 
 
 _ANSWERS = {400: "Not JSON", 401: "No key", 403: "A read key", 404: "Unknown node", 405: "Another method",

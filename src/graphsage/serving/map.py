@@ -112,8 +112,9 @@ def positions(z: Vectors, method: str) -> Vectors:
         start = (xy / (xy[:, 0].std() + 1e-12) * 1e-4).astype(np.float64)
         fitted = TSNE(n_jobs=1, random_state=0, initialization=start, negative_gradient_method="fft").fit(z)
         xy = np.asarray(fitted)
-        xy = xy - xy.mean(axis=0)
-    reach = np.quantile(np.abs(xy), 0.999) if len(xy) else 1.0
+    low, high = np.quantile(xy, [0.001, 0.999], axis=0)
+    xy = xy - (low + high) / 2
+    reach = float((high - low).max()) / 2
     placed: Vectors = np.clip(xy / (reach or 1.0), -1.2, 1.2).astype(np.float32)
     return placed
 
