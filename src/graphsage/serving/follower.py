@@ -19,6 +19,7 @@ from graphsage.serving.batcher import Batcher, Job
 from graphsage.serving.index import Base, SearchIndex, Vectors
 from graphsage.serving.loaded import Loaded
 from graphsage.serving.map import UNKNOWN, NodeMap, stored_positions
+from graphsage.serving.memory import give_back
 from graphsage.serving.metrics import Metrics
 from graphsage.serving.settings import Settings
 
@@ -95,6 +96,7 @@ class Follower:
         self.index, self.of = index, model
         self._metrics.recall.set(index.recall)
         self.touch(late)  # what came while it was built is looked at once more
+        give_back()
 
     def _refresh(self) -> bool:
         with self._guard:
@@ -135,6 +137,7 @@ class Follower:
         after = self._settings.compact_after
         if after and self._live.waiting >= after:
             self._live.compact()
+            give_back()
 
 
 @torch.no_grad()

@@ -110,7 +110,10 @@ def positions(z: Vectors, method: str) -> Vectors:
         from openTSNE import TSNE
 
         start = (xy / (xy[:, 0].std() + 1e-12) * 1e-4).astype(np.float64)
-        fitted = TSNE(n_jobs=1, random_state=0, initialization=start, negative_gradient_method="fft").fit(z)
+        perplexity = min(30.0, max(1.0, (len(z) - 1) / 4))
+        gradient = "fft" if len(z) > 10_000 else "bh"
+        fitted = TSNE(perplexity=perplexity, n_jobs=1, random_state=0, initialization=start,
+                      negative_gradient_method=gradient).fit(z)  # fmt: skip
         xy = np.asarray(fitted)
     low, high = np.quantile(xy, [0.001, 0.999], axis=0)
     xy = xy - (low + high) / 2

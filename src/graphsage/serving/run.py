@@ -15,6 +15,7 @@ import uvicorn
 from graphsage.errors import ConfigError
 from graphsage.serving.app import make_app
 from graphsage.serving.keys import ApiKeys
+from graphsage.serving.memory import give_back
 from graphsage.serving.protocol import protocol_for
 from graphsage.serving.service import Service
 from graphsage.serving.settings import Settings
@@ -68,7 +69,7 @@ def serve(run: Path, folder: Path, *, host: str, port: int, keys: ApiKeys, setti
                                 timeout_graceful_shutdown=GRACE, timeout_keep_alive=75)  # fmt: skip
         server = _Server(config)
         server.on_start = on_start
-        gc.collect()
+        give_back()
         gc.freeze()  # the model and the libraries need not be looked at again
         sys.setswitchinterval(0.001)  # the thread that answers must not wait long for the one that computes
         server.run()
