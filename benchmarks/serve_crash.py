@@ -88,9 +88,9 @@ def one_kill(folder: Path, number: int, draw: random.Random, expected: dict[str,
     process = FORK.Process(target=write_until_killed, args=(folder, number, fault, writing), daemon=True)
     process.start()
     os.close(writing)
-    heard = b""
-    limit = time.monotonic() + (60.0 if fault else 0.1 + draw.random() * 0.8)
-    killer = threading.Timer(max(0.0, limit - time.monotonic()), lambda: os.kill(process.pid or 0, signal.SIGKILL))
+    heard = os.read(reading, 1 << 16)  # the first acknowledgement: writing has begun
+    after = 60.0 if fault else draw.random() * 0.5
+    killer = threading.Timer(after, lambda: os.kill(process.pid or 0, signal.SIGKILL))
     killer.start()
     while block := os.read(reading, 1 << 16):
         heard += block
