@@ -177,6 +177,11 @@ def malformed() -> list[tuple[str, str, bytes]]:
            b'{"nodes": [{"attributes": {"words": ["' + SECRET.encode() + b'"], "size": 1}}]}',
            b'{"nodes": [{"attributes": {"words": "", "size": 1e999}}]}',
            b'{"nodes": [{"attributes": {"words": {"a": 1}, "size": [1]}}]}',
+           b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "note": NaN}}]}',
+           b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "note": [{"b": -Infinity}]}}]}',
+           b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "note": "\\ud800"}}]}',
+           b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "\\udfff": 1}}]}',
+           b'{"nodes": [{"id": "\\ud800", "attributes": {"words": "a", "size": 1}}]}',
            b'{"nodes": [{"features": [1e39, 0, 0, 0, 0, 0]}]}']  # fmt: skip
     found += [(method, path, body) for body in raw
               for method, path in (("POST", "/v1/embed"), ("POST", "/v1/search"), ("PUT", "/v1/nodes"))]  # fmt: skip

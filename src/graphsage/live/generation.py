@@ -129,4 +129,4 @@ def checksums(folder: Path) -> dict[str, str]:
 
 
 def _json(attributes: Mapping[str, Any]) -> bytes:
-    return json.dumps(attributes, ensure_ascii=False, separators=(",", ":")).encode() if attributes else b""
+    return json.dumps(attributes, separators=(",", ":")).encode() if attributes else b""

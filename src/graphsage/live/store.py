@@ -86,8 +86,19 @@ class LiveGraph:
 
     @property
     def version(self) -> Version:
-        with self._guard:
-            return Version(self.manifest.generation, self._sequence)
+        """Without waiting for those who read: a moment old at most."""
+        return Version(self.manifest.generation, self._sequence)
+
+    @property
+    def num_nodes(self) -> int:
+        """Without waiting, as `version`."""
+        return self._overlay.num_nodes
+
+    @property
+    def classes(self) -> tuple[tuple[str, ...], bool]:
+        """The names of the graph's classes, and whether a node may have several. They never change."""
+        graph = self._base.graph
+        return graph.class_names or tuple(map(str, range(graph.num_classes))), graph.multilabel
 
     @property
     def waiting(self) -> int:

@@ -55,11 +55,10 @@ async def model(request: Request) -> dict[str, Any]:
 async def stats(request: Request) -> dict[str, Any]:
     """Counters for the map page."""
     service = service_of(request)
-    with service.live.reading() as (overlay, version):
-        nodes = overlay.num_nodes
     rate, p99 = service.metrics.recent()
     index = service.follower.index
-    return {"nodes": nodes, "graph": graph_version(version), "requests_per_second": rate, "p99_ms": p99,
+    return {"nodes": service.live.num_nodes, "graph": graph_version(service.live.version),
+            "requests_per_second": rate, "p99_ms": p99,
             "recall": None if index is None else index.recall, "model": service.model.version}  # fmt: skip
 
 

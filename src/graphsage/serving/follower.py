@@ -1,5 +1,6 @@
 """What follows the graph in the background: the search index, the map, and compaction when the journal is long."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -8,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from graphsage.errors import GraphSageError
 from graphsage.inference.exact import embed_exact
 from graphsage.inference.model import input_tables
 from graphsage.live.overlay import Overlay
@@ -23,6 +23,7 @@ from graphsage.serving.memory import give_back
 from graphsage.serving.metrics import Metrics
 from graphsage.serving.settings import Settings
 
+_log = logging.getLogger("graphsage.serving")
 _SLICE = 32  # nodes refreshed at once, so that requests do not wait long behind them
 _PAUSE = 0.2
 REBUILD_SHARE, REBUILD_LEAST = 0.1, 2_000
@@ -67,8 +68,9 @@ class Follower:
                 worked = self._refresh()
                 self._compact()
                 self.trouble = ""
-            except GraphSageError as error:  # a full disk, say: try again later
-                self.trouble, worked = str(error), False
+            except Exception as error:  # a full disk, say: told in /readyz, and tried again
+                _log.exception("work in the background failed")
+                self.trouble, worked = type(error).__name__, False
                 self._stop.wait(5)
             if not worked:
                 self._stop.wait(_PAUSE)

@@ -103,11 +103,10 @@ class SearchIndex:
                 table = np.stack([*self.delta.values()]) if self.delta else np.zeros((0, len(z)), np.float32)
                 self._held = ([*self.delta], table)
             names, table = self._held
-            stale = self.stale.copy() if len(self.stale) < 1000 else self.stale
-            spare = len(stale) if self.base.approximate is None else min(len(stale), 4 * k + 64)
+            spare = len(self.stale) if self.base.approximate is None else min(len(self.stale), 4 * k + 64)
             places, cosines = self.base.search(asked, k + 1 + spare)
             found = [(self.base.ids[p], float(c)) for p, c in zip(places[0].tolist(), cosines[0], strict=True)
-                     if p >= 0 and p not in stale]  # fmt: skip
+                     if p >= 0 and p not in self.stale]  # fmt: skip
         found += zip(names, (table @ asked[0]).tolist(), strict=True)
         found.sort(key=lambda pair: -pair[1])
         return [pair for pair in found if pair[0] != without][:k]

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from graphsage.live.store import LiveGraph
 from graphsage.serving import schemas
 from graphsage.serving.answers import json_response, stamp, vector
 from graphsage.serving.batcher import Answer, Job, NewNode
@@ -87,21 +88,24 @@ async def node(request: Request, id: NodeId, neighbors: Annotated[int, Query(ge=
     """Attributes, neighbors and prediction of a node."""
     service = service_of(request)
     answer = await compute(service, [id], [], predict=bool(service.model.classes))
-    with service.live.reading() as (overlay, _):
+    said = await run_in_threadpool(_described, service.live, id, neighbors, answer.model)
+    p = None if answer.probabilities is None else answer.model.prediction(answer.probabilities[0])
+    return json_response({**stamp(answer), **said, "prediction": p})
+
+
+def _described(live: LiveGraph, id: str, neighbors: int, model: Loaded) -> dict[str, Any]:
+    with live.reading() as (overlay, _):
         row = overlay.find(id)
         if row is None:
             raise Problem(404, "there is no such node")
         around = overlay.adjacency.neighbors(row)
-        names = overlay.base.graph.class_names
-        said: dict[str, Any] = {
+        return {
             "id": id,
             "attributes": overlay.attributes_of(row),
-            "label": _label(overlay.label_of(row), answer.model, names),
+            "label": _label(overlay.label_of(row), model, overlay.base.graph.class_names),
             "degree": len(around),
             "neighbors": [overlay.id_of(other) for other in around[:neighbors].tolist()],
         }
-    p = None if answer.probabilities is None else answer.model.prediction(answer.probabilities[0])
-    return json_response({**stamp(answer), **said, "prediction": p})
 
 
 def _label(label: int | tuple[int, ...] | None, model: Loaded, names: tuple[str, ...] | None) -> str | list[str] | None:

@@ -1,8 +1,9 @@
 """What requests and answers look like; the OpenAPI page is made of these."""
 
+import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from graphsage.live.check import LONGEST_ID
 from graphsage.serving.settings import Settings
@@ -10,7 +11,25 @@ from graphsage.serving.settings import Settings
 _LIMITS = Settings()
 Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID, description="A node's name.")]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Attributes = Annotated[dict[str, JsonValue], Field(max_length=256)]
+
+
+def plain(value: Any) -> Any:
+    """Refuse what JSON cannot hold, though Python's reader lets it in: NaN, infinity, halves of characters."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            plain(name)
+            plain(each)
+    elif isinstance(value, list):
+        for each in value:
+            plain(each)
+    elif isinstance(value, str):
+        value.encode()  # UnicodeEncodeError is a ValueError
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("must be finite")
+    return value
+
+
+Attributes = Annotated[dict[str, JsonValue], Field(max_length=256), AfterValidator(plain)]
 
 
 class Strict(BaseModel):

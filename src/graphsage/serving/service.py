@@ -48,8 +48,8 @@ class Service:
                               "create a live graph for it: graphsage live create RUN FOLDER")  # fmt: skip
 
     def refresh_gauges(self) -> None:
-        with self.live.reading() as (overlay, version):
-            self.metrics.nodes.set(overlay.num_nodes)
+        version = self.live.version
+        self.metrics.nodes.set(self.live.num_nodes)
         self.metrics.generation.set(version.generation)
         self.metrics.sequence.set(version.sequence)
         self.metrics.journal.set(self.live.waiting)

@@ -64,11 +64,9 @@ async def delete_node(request: Request, id: NodeId) -> Response:
 def _label(service: Service, label: str | list[str] | None, place: int) -> int | tuple[int, ...] | None:
     if label is None:
         return None
-    with service.live.reading() as (overlay, _):
-        graph = overlay.base.graph
-    names = graph.class_names or tuple(map(str, range(graph.num_classes)))
+    names, many = service.live.classes
     try:
         numbers = tuple(names.index(name) for name in ([label] if isinstance(label, str) else label))
     except ValueError:
         raise Problem(422, f"nodes[{place}].label is not a class of the graph") from None
-    return numbers if graph.multilabel else numbers[0] if len(numbers) == 1 else numbers
+    return numbers if many else numbers[0] if len(numbers) == 1 else numbers
