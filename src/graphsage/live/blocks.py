@@ -5,10 +5,13 @@ differ in the last bits. Rows are padded to full blocks of ROWS instead.
 """
 
 import copy
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
@@ -16,19 +19,42 @@ from graphsage.model.heads import ClassHead
 ROWS = 32
 
 
+def _in_blocks(rows: Tensor, product: Callable[[Tensor], Tensor]) -> Tensor:
+    """`product` of ROWS rows at a time."""
+    parts = []
+    for start in range(0, len(rows), ROWS):
+        block = rows[start : start + ROWS]
+        if len(block) < ROWS:
+            block = torch.cat([block, block.new_zeros(ROWS - len(block), block.shape[1])])
+        parts.append(product(block))
+    if not parts:
+        return product(rows)
+    made = parts[0] if len(parts) == 1 else torch.cat(parts)
+    return made[: len(rows)]
+
+
 class BlockLinear(nn.Linear):
-    """nn.Linear, ROWS rows at a time."""
+    """nn.Linear in blocks."""
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() != 2:
             return super().forward(input)
-        out = input.new_empty(-(-len(input) // ROWS) * ROWS, self.out_features)
-        for start in range(0, len(input), ROWS):
-            block = input[start : start + ROWS]
-            if len(block) < ROWS:
-                block = torch.cat([block, block.new_zeros(ROWS - len(block), block.shape[1])])
-            out[start : start + ROWS] = F.linear(block, self.weight, self.bias)
-        return out[: len(input)]
+        return _in_blocks(input, lambda block: F.linear(block, self.weight, self.bias))
+
+
+class Blocks(TorchFunctionMode):
+    """Within it, every product of two matrices is computed in blocks, whoever asks for it."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        options = kwargs or {}
+        if func in _PRODUCTS and len(args) > 1 and args[0].dim() == 2 and args[1].dim() == 2:
+            return _in_blocks(args[0], lambda block: func(block, *args[1:], **options))
+        return func(*args, **options)
+
+
+_PRODUCTS = frozenset((F.linear, torch.matmul, torch.mm, Tensor.matmul, Tensor.mm, Tensor.__matmul__))
 
 
 def in_blocks(module: Encoder) -> Encoder:
@@ -50,8 +76,11 @@ def _exchange(module: nn.Module) -> None:
             part.__class__ = BlockLinear
 
 
-def blocks_suffice(encoder: Encoder) -> bool:
-    """Whether linear layers are all that an encoder learned; an LSTM, or an aggregator of one's own with weights of
-    another kind, is run for one node at a time instead."""
-    known = {id(p) for part in encoder.modules() if isinstance(part, nn.Linear) for p in part.parameters()}
-    return all(id(p) in known for p in encoder.parameters())
+def products_of(encoder: Encoder) -> str:
+    """'layers': only the layers' own linear modules multiply. 'all': an aggregator has weights of linear modules too,
+    and multiplies as it likes. 'other': it has weights of another kind (an LSTM); its nodes are computed one by one."""
+    linear = {id(p) for part in encoder.modules() if isinstance(part, nn.Linear) for p in part.parameters()}
+    if not all(id(p) in linear for p in encoder.parameters()):
+        return "other"
+    aggregators = [encoder.layer(k + 1).aggregator for k in range(len(encoder.layers))]
+    return "all" if any(True for each in aggregators for _ in each.parameters()) else "layers"

@@ -5,6 +5,7 @@ what else is asked for.
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,8 @@ from graphsage.graph.graph import Graph
 from graphsage.inference.model import Model
 from graphsage.kernels.neighborhood import Minibatch, Neighborhood
 from graphsage.kernels.random import Stream, derive
-from graphsage.kernels.sample import sample_neighbors
-from graphsage.live.blocks import blocks_suffice, head_in_blocks, in_blocks
+from graphsage.kernels.sample import children, sample_neighbors
+from graphsage.live.blocks import Blocks, head_in_blocks, in_blocks, products_of
 from graphsage.live.keys import Rows
 from graphsage.live.reading import Reading, Target
 from graphsage.model.encoder import Encoder
@@ -36,8 +37,8 @@ class LiveEncoder:
     degrees: bool
     multilabel: bool
     seed: int
-    together: bool
-    """Whether several targets may be computed at once."""
+    products: str
+    """What keeps a row's bits the same in any company; see `blocks.products_of`."""
 
     @staticmethod
     def of(model: Model, inference: str | None = None) -> "LiveEncoder":
@@ -49,15 +50,18 @@ class LiveEncoder:
             raise ConfigError(f"inference must be exact or sampled; got {how!r}")
         head = None if model.head is None else head_in_blocks(model.head)
         return LiveEncoder(in_blocks(model.encoder), head, model.sampling, how, model.degree_features,
-                           model.multilabel, model.seed, blocks_suffice(model.encoder))  # fmt: skip
+                           model.multilabel, model.seed, products_of(model.encoder))  # fmt: skip
 
     @torch.no_grad()
     def embed(self, targets: Sequence[Target]) -> Tensor:
         """z of `targets`, (B, dim)."""
+        if not targets:
+            return torch.zeros(0, self.encoder.config.dim)
         run = self._exact if self.inference == "exact" else self._sampled
-        if self.together or len(targets) < 2:
-            return run(Reading(targets)) if targets else torch.zeros(0, self.encoder.config.dim)
-        return torch.cat([run(Reading([target])) for target in targets])
+        with Blocks() if self.products == "all" else nullcontext():
+            if self.products == "other" and len(targets) > 1:
+                return torch.cat([run(Reading([target])) for target in targets])
+            return run(Reading(targets))
 
     @torch.no_grad()
     def probabilities(self, z: Tensor) -> Tensor | None:
@@ -89,7 +93,7 @@ class LiveEncoder:
             if k == 1:
                 h = self.encoder.first(reading.tables(below, self.degrees), rows, neighborhood)
             else:
-                h = self.encoder.above(k, h, rows, neighborhood)
+                h = self.encoder.layer(k)(h, neighborhood, rows)
         return h[torch.from_numpy(np.searchsorted(levels[-1], reading.targets))]
 
     def _sampled(self, reading: Reading) -> Tensor:
@@ -97,11 +101,10 @@ class LiveEncoder:
         keys = Stream(self.seed, "inference").keys(reading.keys(reading.targets))
         batch = (self._redrawn if self.sampling.redraw else self._reused)(reading, keys)
         first = batch.neighborhoods[0]
-        around, rows = (reading.inputs(some.numpy(), self.degrees) for some in (first.index.flatten(), batch.rows))
-        places, index, where = _distinct(around, rows)
-        compact = first.with_index(index.view(first.index.shape))
+        around = reading.inputs(_flat(first).numpy(), self.degrees)
+        places, index, rows = _distinct(around, reading.inputs(batch.rows.numpy(), self.degrees))
         tables = reading.tables(places, self.degrees)
-        z: Tensor = self.encoder(tables, Minibatch(where, (compact, *batch.neighborhoods[1:])))
+        z: Tensor = self.encoder(tables, Minibatch(rows, (_pointing(first, index), *batch.neighborhoods[1:])))
         return z
 
     def _redrawn(self, reading: Reading, keys: Tensor) -> Minibatch:
@@ -117,8 +120,7 @@ class LiveEncoder:
             if k == 1:
                 return Minibatch(rows, (Neighborhood.dense(index, present, draw), *above))
             above.insert(0, Neighborhood.consecutive(len(rows), size, present, draw))
-            slots = torch.arange(size)
-            keys = torch.cat([keys, derive(draw[:, None], slots + size).flatten()])
+            keys = torch.cat([keys, children(draw, size)])
             rows = torch.cat([rows, index.flatten()])
         raise AssertionError("sample_sizes is not empty")
 
@@ -132,7 +134,20 @@ class LiveEncoder:
         targets = torch.from_numpy(np.searchsorted(places, reading.targets))
         batch = sample_minibatch(graph, targets, self.sampling.sample_sizes, keys, redraw=False)
         first, rows = batch.neighborhoods[0], torch.from_numpy(places)
-        return Minibatch(rows[batch.rows], (first.with_index(rows[first.index]), *batch.neighborhoods[1:]))
+        return Minibatch(rows[batch.rows], (_pointing(first, rows[_flat(first)]), *batch.neighborhoods[1:]))
+
+
+def _flat(neighborhood: Neighborhood) -> Tensor:
+    """What all parts of a neighborhood point at, one after the other."""
+    return torch.cat([part.index.flatten() for part in neighborhood.parts])
+
+
+def _pointing(neighborhood: Neighborhood, flat: Tensor) -> Neighborhood:
+    """The same neighborhood pointing at `flat`."""
+    parts = neighborhood.parts
+    some = torch.split(flat, [part.index.numel() for part in parts])
+    made = [part.with_index(index.view(part.index.shape)) for part, index in zip(parts, some, strict=True)]
+    return Neighborhood.stacked(made)
 
 
 def _distinct(*places: Rows) -> tuple[Rows, Tensor, Tensor]:
