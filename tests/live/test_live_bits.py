@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from live_models import features_of, graph_of, live_from, model_of, overlay_of, vectors
 
+from encoders import encoder_of
 from graphs import SEEDS
+from graphsage.graph.build import from_edges
+from graphsage.inference.model import Model
 from graphsage.live.blocks import ROWS, BlockLinear, in_blocks
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.embed import LiveEncoder
@@ -16,6 +19,8 @@ from graphsage.live.keys import node_key
 from graphsage.live.overlay import Overlay
 from graphsage.live.reading import Target
 from graphsage.model.aggregators import AGGREGATORS
+from graphsage.model.encoder import EncoderConfig
+from graphsage.sampling.minibatch import SamplingConfig
 
 IDS = [f"n{i}" for i in range(40)]
 
@@ -99,3 +104,19 @@ def test_draws_do_not_depend_on_row_numbers() -> None:
     without = overlay_of(graph_of(kept, {e for e in edges if IDS[0] not in e}), model)
     fewer: Overlay = overlay_of(graph_of(nodes, {e for e in edges if IDS[0] not in e}), model)
     assert torch.equal(vectors(without, model, IDS[1:]), vectors(fewer, model, IDS[1:]))
+
+
+@pytest.mark.parametrize("aggregator", ["mean", "gcn", "pool", "meanpool"])
+def test_wide_layers_give_the_same_bits_in_any_company(aggregator: str) -> None:
+    """Narrow matrices may come out equal by luck; these do not without blocks."""
+    generator = torch.Generator().manual_seed(0)
+    wide, count = 96, 80
+    config = EncoderConfig(aggregator=aggregator, dim=128, hidden_dim=256)
+    model = Model(encoder_of(config, wide), None, SamplingConfig(max_degree=None))
+    pairs = torch.randint(count, (400, 2), generator=generator)
+    graph = from_edges(pairs, count, features=torch.randn(count, wide, generator=generator))
+    overlay, ready = overlay_of(graph, model), LiveEncoder.of(model)
+    together = ready.embed([Target(overlay, row) for row in range(count)])
+    for row in range(0, count, 9):
+        assert torch.equal(ready.embed([Target(overlay, row)])[0], together[row])
+    assert torch.allclose(together, model.embed(graph), atol=1e-5)
