@@ -27,11 +27,11 @@ class AgainstDictionaries(RuleBasedStateMachine):
 
     directed, aggregator, cap = False, "mean", "symmetric"
 
-    @initialize(edges=st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=12))
+    @initialize(edges=st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=8, max_size=25))
     def begin(self, edges: set[tuple[int, int]]) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="live-", dir=MEMORY))
         self.model = model_of(self.aggregator, cap=self.cap)
-        self.nodes: dict[str, Any] = {f"n{i}": features_of(f"n{i}") for i in range(5)}
+        self.nodes: dict[str, Any] = {f"n{i}": features_of(f"n{i}") for i in range(7)}
         self.edges = {self.edge(f"n{u}", f"n{v}") for u, v in edges}
         graph = graph_of(self.nodes, self.edges, self.directed)
         self.live: LiveGraph = live_from(self.folder / "store", graph, self.model)
@@ -51,25 +51,35 @@ class AgainstDictionaries(RuleBasedStateMachine):
         self.nodes[id] = features_of(id, version)  # an old one keeps its place in the order
         self.edges |= {self.edge(u, v) for u, v in edges}
 
-    @rule(u=NAMES, v=NAMES)
-    def put_edge(self, u: str, v: str) -> None:
-        if u in self.nodes and v in self.nodes:
-            self.make(Change(edges=((u, v),)))
-            self.edges.add(self.edge(u, v))
+    @rule(u=st.integers(0, 99), v=st.integers(0, 99))
+    def put_edge(self, u: int, v: int) -> None:
+        ids = list(self.nodes)
+        pair = (ids[u % len(ids)], ids[v % len(ids)])
+        self.make(Change(edges=(pair,)))
+        self.edges.add(self.edge(*pair))
+
+    @precondition(lambda self: self.edges)
+    @rule(pick=st.integers(0, 99), turned=st.booleans())
+    def cut_edge(self, pick: int, turned: bool) -> None:
+        u, v = sorted(self.edges)[pick % len(self.edges)]
+        if turned and not self.directed:
+            u, v = v, u
+        self.make(Change(cut=((u, v),)))
+        self.edges.discard(self.edge(u, v))
 
     @rule(u=NAMES, v=NAMES)
-    def cut_edge(self, u: str, v: str) -> None:
+    def cut_what_may_not_be_there(self, u: str, v: str) -> None:
         if u in self.nodes and v in self.nodes:
             self.make(Change(cut=((u, v),)))
             self.edges.discard(self.edge(u, v))
 
     @precondition(lambda self: len(self.nodes) > 1)
-    @rule(id=NAMES)
-    def delete_node(self, id: str) -> None:
-        if id in self.nodes:
-            self.make(Change(gone=(id,)))
-            del self.nodes[id]
-            self.edges = {pair for pair in self.edges if id not in pair}
+    @rule(pick=st.integers(0, 99))
+    def delete_node(self, pick: int) -> None:
+        id = list(self.nodes)[pick % len(self.nodes)]
+        self.make(Change(gone=(id,)))
+        del self.nodes[id]
+        self.edges = {pair for pair in self.edges if id not in pair}
 
     @rule()
     def compact(self) -> None:
