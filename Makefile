@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-quick bench clean
+.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-quick bench test-browser load crash fuzz soak sizing clean
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -57,6 +57,9 @@ fix: $(STAMP)  ## Format, and repair what ruff can repair
 test-slow: $(STAMP)  ## Run the slow tests
 	@$(PYTEST) -m "slow and not gpu"
 
+test-browser: $(STAMP)  ## Test the map page in chromium; screenshots go to build/screenshots
+	@GRAPHSAGE_SCREENSHOTS=build/screenshots $(PYTEST) tests/browser -q
+
 test-gpu: $(STAMP)  ## Run the tests that need a GPU
 	@$(PYTEST) -m gpu
 
@@ -90,6 +93,29 @@ results-quick: $(STAMP)  ## Reproduce the paper's trends: make results-quick PPI
 
 bench: $(STAMP)  ## Measure speed beside floors and peers: make bench PYG=env/bin/python DGL=env/bin/python (half an hour)
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.cpu $(if $(PYG),--pyg $(PYG)) $(if $(DGL),--dgl $(DGL))
+
+# The service under load, killed, fuzzed and watched; each writes results/serve/NAME.json. RUN: a trained setmm model.
+RUN ?= demo-out/model
+
+$(RUN)/config.json: | $(STAMP)
+	@[ "$(RUN)" = demo-out/model ] || { echo "$(RUN) is not a trained model" >&2; exit 2; }
+	@$(BIN)/graphsage demo --out demo-out
+
+load: $(STAMP) $(RUN)/config.json  ## Measure latency, throughput and overload of the service (1 minute)
+	@$(BIN)/python benchmarks/serve_load.py $(RUN) --out results/serve/load.json
+
+crash: $(STAMP)  ## Kill a live graph 200 times, damage 1,000 journals, time a restart
+	@$(BIN)/python benchmarks/serve_crash.py --kills 200 --torn 1000 --restart --out results/serve/crash.json
+
+fuzz: $(STAMP)  ## Send 1,000 generated requests to each operation of the service
+	@$(BIN)/python benchmarks/serve_fuzz.py --cases 1000 --out results/serve/fuzz.json
+
+MINUTES ?= 60
+soak: $(STAMP) $(RUN)/config.json  ## Mixed load on the service for an hour: make soak MINUTES=60
+	@$(BIN)/python benchmarks/serve_soak.py $(RUN) --minutes $(MINUTES) --out results/serve/soak.json
+
+sizing: $(STAMP)  ## Measure disk, memory and time of live graphs of several sizes
+	@$(BIN)/python benchmarks/serve_sizing.py --out results/serve/sizing.json
 
 clean:  ## Remove what was built, except .venv
 	@rm -rf demo-out build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

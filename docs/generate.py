@@ -16,7 +16,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 COMMANDS = ("", "demo", "train", "evaluate", "embed", "predict", "search", "plot", "info", "data", "data list",
-            "data convert", "data build", "data build setmm", "data build debian", "data build reddit",
+            "data convert", "serve", "live", "live create", "live backup", "live restore", "live compact",
+            "live verify", "data build", "data build setmm", "data build debian", "data build reddit",
             "data build citation", "data build ppi", "reproduce")  # fmt: skip
 
 
@@ -105,6 +106,64 @@ def small_graphs() -> str:
     return "\n".join([*lines, "", note])
 
 
+def serve_load() -> str:
+    record = result("serve/load")
+    where, over = record["surroundings"], record["overload_x10"]
+    one, crowd, bulk = record["one_client"], record["clients_32"], record["nodes_32_at_a_time"]
+    lines = ["| one new node with 10 edges, setmm model | measured | aim |", "| --- | --- | --- |",
+             f"| 1 client: p50 | {one['p50_ms']} ms | 5 ms |", f"| 1 client: p99 | {one['p99_ms']} ms | 25 ms |",
+             f"| 32 clients: embeds a second | {crowd['per_second']:.0f} | 300 |",
+             f"| 32 nodes a request: nodes a second | {bulk['nodes_per_second']:.0f} | 1,500 |",
+             f"| {over['clients']} clients: goodput of capacity | {over['goodput_share']:.0%} | 70% |",
+             f"| {over['clients']} clients: accepted p99 | {over['accepted']['p99_ms']} ms | 1,000 ms |",
+             f"| {over['clients']} clients: rejected p50 | {over['rejected']['p50_ms']} ms | 50 ms |",
+             f"| {over['clients']} clients: health | {over['health']['ok']} of {over['health']['asked']} ok | all |",
+             f"| {over['clients']} clients: memory growth | {over['memory_mb']['growth']:.1%} | 10% |"]  # fmt: skip
+    note = (f"{where['cores']} cores shared by the service, the load generator and whatever else ran (load average "
+            f"{where['load_before']} before the start), {where['date']}. Processor time of the service: "
+            f"{one['service_cpu_ms']} ms a request alone, {crowd['service_cpu_ms']} ms with 32 clients. "
+            "[results/serve/load.json](../results/serve/load.json), `make load`.")  # fmt: skip
+    return "\n".join([*lines, "", note])
+
+
+def serve_faults() -> str:
+    crash, fuzz, soak = (result(f"serve/{name}") for name in ("crash", "fuzz", "soak"))
+    kill, torn, again = crash["kill_9"], crash["damaged_journals"], crash["restart"]
+    least = min(count for count in fuzz["cases"].values() if count > 1)
+    lines = ["| fault | seen |", "| --- | --- |",
+             f"| kill -9 during concurrent writes and compaction, {kill['kills']} times, {kill['acknowledged']:,} "
+             f"acknowledgements | {kill['lost'] + kill['came_back']} lost, {kill['half_applied']} half applied |",
+             f"| killed at each of {len(crash['every_step'])} steps of write and compaction | "
+             f"{sum(sum(each.values()) for each in crash['every_step'].values())} lost or half applied |",
+             f"| {torn['journals']:,} journals cut off or with a flipped bit | {torn['clean_prefix']} clean prefix, "
+             f"{torn['clear_refusal']} clear refusal, {torn.get('WRONG', 0) + torn.get('UNCLEAR', 0)} other |",
+             f"| reopening {again['nodes']:,} nodes and {again['journal_rows']:,} journaled changes | "
+             f"{again['seconds']} s ({again['cpu_seconds']} s of processor time) |",
+             f"| generated requests, at least {least:,} an operation that takes any input "
+             f"({len(fuzz['cases'])} operations) | {'no 5xx' if fuzz['passed'] else 'FAILED'} |",
+             f"| {soak['minutes']:.0f} minutes of mixed load, {sum(soak['requests'].values()):,} requests | "
+             f"{sum(soak['errors'].values())} errors, memory slope {soak['memory_slope_mb_per_minute']} MB a minute |"
+             ]  # fmt: skip
+    dates = f"{crash['surroundings']['date']}, on a machine with other work"
+    note = f"{dates}. [results/serve/](../results/serve/), `make crash`, `make fuzz`, `make soak`."
+    return "\n".join([*lines, "", note])
+
+
+def serve_sizing() -> str:
+    record = result("serve/sizing")
+    lines = ["| nodes | disk | memory | open | new node alone | new node, 32 at a time | compaction | search |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+    for row in record["rows"]:
+        lines.append(f"| {row['nodes']:,} | {row['disk_mb']:,} MB | {row['memory_mb']:,} MB | {row['open_s']} s | "
+                     f"{row['embed_alone_ms']} ms | {row['embed_of_32_ms']} ms | {row['compaction_s']} s | "
+                     f"{row['search_ms']} ms |")  # fmt: skip
+    note = (f"{record['features']} float32 features, {record['degree']} neighbors a node, mean aggregator, two layers; "
+            "processor time of one thread. Compaction needs room for a second copy on disk and, for a moment, in "
+            "memory. "
+            "[results/serve/sizing.json](../results/serve/sizing.json), `make sizing`.")  # fmt: skip
+    return "\n".join([*lines, "", note])
+
+
 def help_page() -> str:
     parts = ["# Every command", "", "Generated by `make docs` from `--help`."]
     plain = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1", "GRAPHSAGE_CACHE": ""}
@@ -116,8 +175,10 @@ def help_page() -> str:
     return "\n".join(parts) + "\n"
 
 
-TABLES: dict[str, Callable[[], str]] = {"setmm": setmm, "ppi": ppi, "debian": debian, "small_graphs": small_graphs}
-PAGES = ("README.md", "docs/tables.md", "docs/tutorial.md")
+TABLES: dict[str, Callable[[], str]] = {"setmm": setmm, "ppi": ppi, "debian": debian, "small_graphs": small_graphs,
+                                        "serve_load": serve_load, "serve_faults": serve_faults,
+                                        "serve_sizing": serve_sizing}  # fmt: skip
+PAGES = ("README.md", "docs/tables.md", "docs/tutorial.md", "docs/serving.md")
 
 
 def results_page() -> str:

@@ -3,8 +3,10 @@
 GraphSageError
 ├── ConfigError     a setting is wrong              (also a ValueError)
 ├── DataError       a file, table or array is wrong (also a ValueError)
-│   └── GraphError  edges, features or labels do not make a graph
+│   ├── GraphError  edges, features or labels do not make a graph
+│   └── UnknownNodeError  a change or a question names a node that is not there
 ├── BundleError     a model folder cannot be used   (also a ValueError)
+├── StoreError      a live graph's folder is in use, damaged or of another make
 └── OutputError     a result cannot be written      (also an OSError)
 """
 
@@ -25,7 +27,15 @@ class GraphError(DataError):
     pass
 
 
+class UnknownNodeError(DataError):
+    pass
+
+
 class BundleError(GraphSageError, ValueError):
+    pass
+
+
+class StoreError(GraphSageError):
     pass
 
 

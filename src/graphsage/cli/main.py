@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from graphsage import __version__
-from graphsage.cli import data, demo, embed, evaluate, info, plot, reproduce, search, train
+from graphsage.cli import data, demo, embed, evaluate, info, live, plot, reproduce, search, serve, train
 from graphsage.cli.output import say
 from graphsage.errors import GraphSageError
 
-LEARN, USE, LOOK = "Learn", "Use a model", "Look around"
+LEARN, USE, SERVE, LOOK = "Learn", "Use a model", "Serve", "Look around"
 
 app = typer.Typer(
     name="graphsage",
@@ -56,6 +56,8 @@ app.command("reproduce", rich_help_panel=LEARN)(reproduce.command)
 app.command("evaluate", rich_help_panel=USE)(evaluate.command)
 app.command("embed", rich_help_panel=USE)(embed.embed_command)
 app.command("predict", rich_help_panel=USE)(embed.predict_command)
+app.command("serve", rich_help_panel=SERVE)(serve.command)
+app.add_typer(live.app, name="live", rich_help_panel=SERVE)
 app.command("search", rich_help_panel=LOOK)(search.command)
 app.command("plot", rich_help_panel=LOOK)(plot.command)
 app.command("info", rich_help_panel=LOOK)(info.command)

@@ -134,7 +134,7 @@ class FittedText:
         weights = self.weigh(columns)
         features = np.zeros((weights.shape[0], self.settings.dim), np.float32)
         if len(self.components):
-            features[:, : len(self.components)] = weights @ self.components.T
+            features[:, : len(self.components)] = weights @ self._projection
         return features
 
     def weigh(self, columns: Columns) -> Any:
@@ -156,6 +156,11 @@ class FittedText:
             parts.append(weights)
             start += len(terms)
         return hstack(parts, format="csr", dtype=np.float32)
+
+    @cached_property
+    def _projection(self) -> Floats:
+        """(T, dim), contiguous: SciPy would copy a transposed matrix for every call, however few the rows."""
+        return np.ascontiguousarray(self.components.T)
 
     @cached_property
     def _positions(self) -> dict[str, dict[str, int]]:

@@ -1,0 +1,234 @@
+"""Is anything lost when the process is killed? Killed at random and at every step, and with damaged journals.
+
+python benchmarks/serve_crash.py [--kills 200] [--torn 1000] [--restart] [--out results/serve/crash.json]
+
+Each round forks a process that changes one live graph from several threads, with a compaction running, and kills it
+with SIGKILL at a random moment; then the graph is opened again. Every change that was acknowledged must be there, every
+node must have all its edges or not be there. `--restart` times opening 100,000 nodes and 10,000 journaled changes.
+"""
+
+import argparse
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from serve_process import surroundings, write_result
+
+from graphsage.errors import GraphSageError
+from graphsage.graph.build import from_edges
+from graphsage.live.backup import verify
+from graphsage.live.cap import Cap
+from graphsage.live.change import Change, NodeChange
+from graphsage.live.faults import POINTS, arm
+from graphsage.live.journal import START, Journal
+from graphsage.live.store import LiveGraph, create_store
+from graphsage.live.whole import whole
+
+BASE, WIDTH, WRITERS, EDGES = 200, 8, 4, 3
+CAP = Cap(16, "symmetric", 0)
+FORK = multiprocessing.get_context("fork")
+
+
+def first_graph(nodes: int, width: int, degree: int = 6) -> Any:
+    draw = np.random.default_rng(0)
+    pairs = draw.integers(0, nodes, (nodes * degree // 2, 2))
+    return from_edges(pairs, nodes, features=draw.normal(size=(nodes, width)).astype(np.float32),
+                      ids=[f"b{row}" for row in range(nodes)])  # fmt: skip
+
+
+def change(name: str, width: int = WIDTH, base: int = BASE, edges: int = EDGES) -> Change:
+    """A node with its edges; both follow from its name, so that anybody can tell whether all of it is there."""
+    draw = random.Random(name)
+    x = np.array([draw.gauss(0, 1) for _ in range(width)], np.float32)
+    return Change((NodeChange(name, x, {"name": name}),), tuple((f"b{row}", name) for row in around(name, base, edges)))
+
+
+def around(name: str, base: int = BASE, edges: int = EDGES) -> list[int]:
+    return sorted(random.Random(f"edges of {name}").sample(range(base), edges))
+
+
+def write_until_killed(folder: Path, number: int, fault: str, pipe: int) -> None:
+    torch.set_num_threads(1)
+    arm(fault)
+    live = LiveGraph(folder, CAP)
+
+    def write(writer: int) -> None:
+        for count in range(10**9):
+            name = f"w{number}-{writer}-{count}"
+            live.apply(change(name))
+            os.write(pipe, f"+{name}\n".encode())
+            if count % 4 == 3:
+                gone = f"w{number}-{writer}-{count - 2}"
+                os.write(pipe, f"?{gone}\n".encode())  # from now on it may or may not be there
+                live.apply(Change(gone=(gone,)))
+                os.write(pipe, f"-{gone}\n".encode())
+
+    threads = [threading.Thread(target=write, args=(writer,), daemon=True) for writer in range(WRITERS)]
+    for thread in threads:
+        thread.start()
+    while True:
+        time.sleep(0.05)
+        live.compact()
+
+
+def one_kill(folder: Path, number: int, draw: random.Random, expected: dict[str, str], fault: str = "") -> int:
+    """Kill a writer; `expected` learns what it acknowledged. The number of acknowledgements."""
+    reading, writing = os.pipe()
+    process = FORK.Process(target=write_until_killed, args=(folder, number, fault, writing), daemon=True)
+    process.start()
+    os.close(writing)
+    heard = os.read(reading, 1 << 16)  # the first acknowledgement: writing has begun
+    after = 60.0 if fault else draw.random() * 0.5
+    killer = threading.Timer(after, lambda: os.kill(process.pid or 0, signal.SIGKILL))
+    killer.start()
+    while block := os.read(reading, 1 << 16):
+        heard += block
+    process.join()
+    killer.cancel()
+    os.close(reading)
+    assert process.exitcode == -9, process.exitcode
+    lines = heard.decode().splitlines()
+    for line in lines:
+        expected[line[1:]] = line[0]
+    return len(lines)
+
+
+def look(folder: Path, expected: dict[str, str], number: int) -> dict[str, int]:
+    """Open the graph again and compare. Nodes of this round that nobody acknowledged may be there, but whole."""
+    with LiveGraph(folder, CAP) as live, live.reading() as (overlay, _):
+        graph = whole(overlay).graph
+    names = [str(id) for id in graph.ids or ()]
+    there = {name: row for row, name in enumerate(names)}
+    lost = [name for name, state in expected.items() if state == "+" and name not in there]
+    back = [name for name, state in expected.items() if state == "-" and name in there]
+    half = 0
+    for name, row in there.items():
+        if name.startswith("w"):
+            found = sorted(int(names[other][1:]) for other in graph.neighbors(row).tolist())
+            half += found != around(name)
+    for name in [name for name, state in expected.items() if state == "?"]:
+        expected[name] = "+" if name in there else "-"
+    for name in there:  # journaled, not acknowledged in time: from now on it must stay
+        if name.startswith(f"w{number}-"):
+            expected.setdefault(name, "+")
+    return {"lost": len(lost), "came_back": len(back), "half_applied": half}
+
+
+def kills(folder: Path, rounds: int) -> dict[str, Any]:
+    create_store(folder, first_graph(BASE, WIDTH))
+    draw, expected, total, opened = random.Random(1), dict[str, str](), Counter[str](), []
+    for number in range(rounds):
+        total["acknowledged"] += one_kill(folder, number, draw, expected)
+        began = time.monotonic()
+        total.update(look(folder, expected, number))
+        opened.append(time.monotonic() - began)
+        if number % 20 == 19:
+            print(f"{number + 1} kills: {dict(total)}", file=sys.stderr, flush=True)
+    verify(folder)
+    return {"kills": rounds, **total, "slowest_reopening_s": round(max(opened), 3)}
+
+
+def every_step(folder: Path) -> dict[str, Any]:
+    """Killed at every fault point of writing and compaction: the old graph or the new one."""
+    found = {}
+    for number, point in enumerate(p for p in POINTS if not p.startswith("reload")):
+        shutil.rmtree(folder, ignore_errors=True)
+        create_store(folder, first_graph(BASE, WIDTH))
+        expected: dict[str, str] = {}
+        one_kill(folder, number, random.Random(0), expected, f"{point}:7" if point.startswith("write") else point)
+        found[point] = look(folder, expected, number)
+        verify(folder)
+    return found
+
+
+def torn(folder: Path, count: int) -> dict[str, int]:
+    """Journals cut off or with a flipped bit: what opens must be the beginning of what was written."""
+    folder.mkdir()
+    journal = Journal(folder / "j", 0, START)
+    for start in range(0, 60, 3):
+        journal.append([change(f"w{start + i}") for i in range(3)])
+        if start == 30:
+            journal._connection.execute("PRAGMA wal_checkpoint(FULL)")
+    pieces = {end: Path(f"{folder / 'j'}{end}").read_bytes() for end in ("", "-wal")}
+    journal.close()
+    draw, seen = random.Random(2), Counter[str]()
+    for number in range(count):
+        place = folder / str(number)
+        place.mkdir()
+        hit = draw.choice(["", "-wal"])
+        for end, content in pieces.items():
+            (place / f"j{end}").write_bytes(_damaged(content, draw) if end == hit else content)
+        try:
+            opened = Journal(place / "j", 0, START)
+            names = [made.nodes[0].id for _, made, _ in opened.since(0)]
+            opened.close()
+            good = names == [f"w{i}" for i in range(len(names))] and len(names) % 3 == 0
+            seen["clean_prefix" if good else "WRONG"] += 1
+        except GraphSageError as error:
+            seen["clear_refusal" if "restore a backup" in str(error) else "UNCLEAR"] += 1
+        shutil.rmtree(place)
+    return {"journals": count, **seen}
+
+
+def _damaged(content: bytes, draw: random.Random) -> bytes:
+    place = draw.randrange(len(content))
+    if draw.random() < 0.4:
+        return content[:place]
+    flipped = bytearray(content)
+    flipped[place] ^= 1 << draw.randrange(8)
+    return bytes(flipped)
+
+
+def restart(folder: Path) -> dict[str, Any]:
+    nodes, changes, width, edges = 100_000, 10_000, 256, 10
+    create_store(folder, first_graph(nodes, width, 20))
+    with LiveGraph(folder, Cap(128, "symmetric", 0)) as live:
+        pending = [live.submit(change(f"w{i}", width, nodes, edges)) for i in range(changes)]
+        for future in pending:
+            future.result()
+    began = time.monotonic()
+    cpu = time.process_time()
+    with LiveGraph(folder, Cap(128, "symmetric", 0)) as live:
+        opened, used = time.monotonic() - began, time.process_time() - cpu
+        assert live.version.sequence == changes
+    return {"nodes": nodes, "journal_rows": changes, "features": width, "edges_a_change": edges,
+            "seconds": round(opened, 2), "cpu_seconds": round(used, 2)}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--torn", type=int, default=1000)
+    parser.add_argument("--restart", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path("results/serve/crash.json"))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    where = surroundings()
+    with tempfile.TemporaryDirectory() as folder:
+        result: dict[str, Any] = {"kill_9": kills(Path(folder) / "kills", options.kills),
+                                  "every_step": every_step(Path(folder) / "steps"),
+                                  "damaged_journals": torn(Path(folder) / "torn", options.torn)}  # fmt: skip
+        if options.restart:
+            result["restart"] = restart(Path(folder) / "large")
+    clean = [result["kill_9"], *result["every_step"].values()]
+    bad = sum(each[name] for each in clean for name in ("lost", "came_back", "half_applied"))
+    wrong = result["damaged_journals"].get("WRONG", 0) + result["damaged_journals"].get("UNCLEAR", 0)
+    quick = result.get("restart", {}).get("seconds", 0) <= 5
+    passed = not bad and not wrong and quick
+    write_result(options.out, {"surroundings": where, "passed": passed, **result})
+    raise SystemExit(not passed)
+
+
+if __name__ == "__main__":
+    main()

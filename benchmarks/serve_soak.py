@@ -1,0 +1,130 @@
+"""Does the service stay well under mixed load for an hour? Errors, latency and memory, minute by minute.
+
+python benchmarks/serve_soak.py RUN [--minutes 60] [--out results/serve/soak.json]
+
+Clients embed new and known nodes, predict, search, look at nodes, add nodes and delete them again, as fast as
+they are answered; compactions and index rebuilds happen meanwhile. Passes with no error and a memory slope below 1 MB a
+minute over the second half (Theil-Sen: the memory that a rebuild needs for a moment is no slope).
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import theilslopes
+from serve_process import Connection, Server, one, quantiles, request_bytes, serving, surroundings, write_result
+
+from graphsage.inference.model import load
+from graphsage.inference.own_data import open_own
+
+KEPT = 200  # nodes that a writer leaves in the graph before it deletes its oldest: the graph stays as large as it is
+
+
+class Mixed:
+    """One client's endless errand."""
+
+    def __init__(self, number: int, ids: list[str], columns: dict[str, Any]) -> None:
+        self._draw, self._number, self._ids, self._columns = random.Random(number), number, ids, columns
+        self._mine: list[str] = []
+        self._count = 0
+
+    def node(self) -> dict[str, Any]:
+        row = self._draw.randrange(len(self._ids))
+        said = {name: str(column[row]) for name, column in self._columns.items()}
+        return {"attributes": said, "edges": self._draw.sample(self._ids, 10)}
+
+    def next(self) -> tuple[str, bytes]:
+        draw = self._draw.random()
+        known = self._draw.choice(self._ids)
+        if draw < 0.45:
+            return "embed", request_bytes("POST", "/v1/embed", {"nodes": [self.node()], "ids": [known]})
+        if draw < 0.60:
+            return "predict", request_bytes("POST", "/v1/predict", {"ids": [known, self._draw.choice(self._ids)]})
+        if draw < 0.70:
+            return "search", request_bytes("POST", "/v1/search", {"id": known})
+        if draw < 0.75:
+            return "look", request_bytes("GET", f"/v1/nodes/{known}")
+        if len(self._mine) >= KEPT or (self._mine and draw > 0.95):
+            return "delete", request_bytes("DELETE", f"/v1/nodes/{self._mine.pop(0)}")
+        self._count += 1
+        name = f"soak-{self._number}-{self._count}"
+        self._mine.append(name)
+        return "put", request_bytes("PUT", "/v1/nodes", {"nodes": [{"id": name, **self.node()}]})
+
+
+async def errand(server: Server, mixed: Mixed, until: float, counts: Counter[str], errors: Counter[str],
+                 times: dict[str, list[float]]) -> None:  # fmt: skip
+    connection = Connection(server)
+    while time.monotonic() < until:
+        what, request = mixed.next()
+        began = time.perf_counter()
+        try:
+            status, _ = await connection.ask(request)
+        except (OSError, asyncio.IncompleteReadError) as error:
+            errors[f"{what} {type(error).__name__}"] += 1
+            continue
+        times.setdefault(what, []).append(time.perf_counter() - began)
+        counts[what] += 1
+        if status != 200:
+            errors[f"{what} {status}"] += 1
+    connection.close()
+
+
+async def soak(server: Server, mixed: list[Mixed], minutes: float) -> dict[str, Any]:
+    counts: Counter[str] = Counter()
+    errors: Counter[str] = Counter()
+    began = time.monotonic()
+    until = began + 60 * minutes
+    times: dict[str, list[float]] = {}
+    tasks = [asyncio.create_task(errand(server, each, until, counts, errors, times)) for each in mixed]
+    memory, rows, step = [], [], max(1.0, min(10.0, 6 * minutes))
+    while time.monotonic() < until:
+        await asyncio.sleep(step)
+        memory.append(((time.monotonic() - began) / 60, server.memory))
+        if len(memory) % max(1, int(60 / step)) == 0:
+            status, body = await one(server, "GET", "/v1/stats")
+            stats = json.loads(body) if status == 200 else {}
+            flat = [seconds for each in times.values() for seconds in each]
+            rows.append({"minute": round(memory[-1][0], 1), "memory_mb": round(memory[-1][1], 1),
+                         "requests": len(flat), **quantiles(flat), "graph": stats.get("graph")})  # fmt: skip
+            print(rows[-1], flush=True)
+            times.clear()
+    await asyncio.gather(*tasks)
+    later = np.array([point for point in memory if point[0] >= minutes / 2])
+    slope = float(theilslopes(later[:, 1], later[:, 0])[0]) if len(later) > 1 else 0.0
+    squares = float(np.polyfit(later[:, 0], later[:, 1], 1)[0]) if len(later) > 1 else 0.0
+    return {"minutes": minutes, "requests": dict(counts), "errors": dict(errors),
+            "memory_slope_mb_per_minute": round(slope, 3), "least_squares_slope": round(squares, 3),
+            "by_minute": rows}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="folder of a trained model, such as demo-out/model")
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--out", type=Path, default=Path("results/serve/soak.json"))
+    options = parser.parse_args()
+    where = surroundings()
+    data = open_own(load(options.run).about)
+    ids = [str(data.graph.id_of(row)) for row in range(data.graph.num_nodes)]
+    mixed = [Mixed(number, ids, data.columns) for number in range(options.clients)]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(options.run, Path(folder) / "graph", "--compact-after", "2000") as server,
+    ):
+        result = asyncio.run(soak(server, mixed, options.minutes))
+    passed = not result["errors"] and result["memory_slope_mb_per_minute"] < 1
+    write_result(options.out, {"surroundings": where, "clients": options.clients, "passed": passed, **result})
+    raise SystemExit(not passed)
+
+
+if __name__ == "__main__":
+    main()

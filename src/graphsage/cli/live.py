@@ -1,0 +1,85 @@
+"""`graphsage live`: make, look after and check the folder of a live graph."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphsage.cli.options import Json, OtherData, Run
+
+app = typer.Typer(help="A live graph's folder: create, backup, restore, compact, verify.", no_args_is_help=False)
+
+Store = Annotated[Path, typer.Argument(help="Folder of a live graph.", metavar="FOLDER", show_default=False)]
+Copy = Annotated[Path, typer.Argument(help="Folder that must not be there yet.", metavar="TO", show_default=False)]
+
+
+def _report(report: object, json: bool) -> None:
+    from graphsage.cli.output import print_facts, print_json
+
+    facts = asdict(report)  # type: ignore[call-overload]
+    if json:
+        print_json(facts)
+    else:
+        print_facts({name: f"{value:,}" for name, value in facts.items()})
+
+
+@app.command("create")
+def create_command(run: Run, folder: Copy, data: OtherData = None, json: Json = False) -> None:
+    """Make a live graph of the data that the model in RUN was trained on, or of other data.
+
+    \b
+    Example:
+      graphsage live create run graph
+    """
+    from graphsage.cli.opening import open_run
+    from graphsage.cli.output import working
+    from graphsage.errors import OutputError
+    from graphsage.live.backup import verify
+    from graphsage.live.from_data import store_from_data
+
+    if folder.exists():
+        raise OutputError(f"{folder} is already there; choose another folder")
+    opened = open_run(run, data, "cpu")
+    with working(f"writing {folder}"):
+        store_from_data(folder, opened.model, opened.data, opened.graph)
+    _report(verify(folder), json)
+
+
+@app.command("backup")
+def backup_command(folder: Store, to: Copy, json: Json = False) -> None:
+    """Copy a live graph that no service has open; a running service makes its own: POST /v1/admin/backup."""
+    from graphsage.live.backup import backup
+
+    _report(backup(folder, to), json)
+
+
+@app.command("restore")
+def restore_command(copy: Store, to: Copy, json: Json = False) -> None:
+    """Make a live graph of a backup, after checking it."""
+    from graphsage.live.backup import restore
+
+    _report(restore(copy, to), json)
+
+
+@app.command("compact")
+def compact_command(folder: Store, json: Json = False) -> None:
+    """Write the changes in the journal into a new generation. A running service does it by itself."""
+    from graphsage.cli.output import working
+    from graphsage.live.cap import Cap
+    from graphsage.live.store import LiveGraph
+
+    with working(f"compacting {folder}"), LiveGraph(folder, Cap(None, "symmetric", 0)) as live:
+        version = live.compact()
+    _report(version, json)
+
+
+@app.command("verify")
+def verify_command(folder: Store, json: Json = False) -> None:
+    """Read every byte: checksums of the generation, its graph, the chain of the journal."""
+    from graphsage.cli.output import working
+    from graphsage.live.backup import verify
+
+    with working(f"reading {folder}"):
+        report = verify(folder)
+    _report(report, json)

@@ -1,0 +1,217 @@
+"""Lists of neighbors over a generation: what differs, with the degree cap kept true by every change.
+
+`lists` are whole, `shown` what the cap leaves of them; rows that are in neither are as below. Arrays are replaced,
+never changed, so that a copy of the dictionaries is a snapshot.
+"""
+
+import numpy as np
+
+from graphsage.live.cap import OPEN, BaseCap
+from graphsage.live.generation import Generation
+from graphsage.live.keys import Rows
+
+_NOBODY: Rows = np.zeros(0, np.int64)
+
+
+class Adjacency:
+    def __init__(self, base: Generation, cap: BaseCap, keys: dict[int, int], below: "Adjacency | None" = None) -> None:
+        self._base, self._cap, self._keys, self._below = base, cap, keys, below
+        self._directed = base.graph.directed
+        self._indptr, self._indices = base.graph.indptr.numpy(), base.graph.indices.numpy()
+        self.lists: dict[int, Rows] = {}
+        self.shown: dict[int, Rows] = {}
+        self._best: dict[int, Rows | None] = {}
+        self._hearers: dict[int, set[int]] = {}  # directed graphs: rows that began to list a row
+
+    # Reading
+
+    def neighbors(self, row: int) -> Rows:
+        """All neighbors, ascending."""
+        found = self.lists.get(row)
+        if found is not None:
+            return found
+        if self._below is not None:
+            return self._below.neighbors(row)
+        return self._indices[self._indptr[row] : self._indptr[row + 1]]
+
+    def capped(self, row: int) -> Rows:
+        """Those that the degree cap leaves, ascending: what inference reads."""
+        found = self.shown.get(row)
+        if found is not None:
+            return found
+        if self._below is not None:
+            return self._below.capped(row)
+        return self._cap.indices[self._cap.indptr[row] : self._cap.indptr[row + 1]]
+
+    def key_of(self, row: int) -> int:
+        found = self._keys.get(row)
+        if found is not None:
+            return found
+        return int(self._base.keys[row]) if self._below is None else self._below.key_of(row)
+
+    def keys_of(self, rows: Rows) -> Rows:
+        keys = self._base.keys[np.minimum(rows, self._base.num_nodes - 1)]
+        for place in np.flatnonzero(rows >= self._base.num_nodes).tolist():
+            keys[place] = self.key_of(int(rows[place]))
+        return keys
+
+    # Changing
+
+    def new_row(self, row: int) -> None:
+        self.lists[row] = self.shown[row] = _NOBODY
+
+    def join(self, source: int, target: int) -> None:
+        """The edge (source, target): the target hears from the source, and both from each other if undirected."""
+        pairs = [pair for pair in self._stored(source, target) if not _holds(self.neighbors(pair[0]), pair[1])]
+        for row, other in pairs:
+            self.lists[row] = _with(self.neighbors(row), other)
+            self._tighten(row, other)
+            if self._directed:
+                self._hearers.setdefault(other, set()).add(row)
+        for row, other in pairs:
+            if self._survives(row, other):
+                self.shown[row] = _with(self.capped(row), other)
+            else:
+                self.shown.setdefault(row, self.capped(row))
+
+    def visit(self, row: int, others: list[int]) -> None:
+        """`join` for a row that is the last and still alone, with all of `others` (all different) at once."""
+        if self._directed or len(others) > self._cap.limit:
+            for other in others:
+                self.join(other, row)
+            return
+        heard = []
+        for other in sorted(others):
+            everyone, shown = self.neighbors(other), self.capped(other)
+            self.lists[other] = _followed(everyone, row)
+            if len(everyone) >= self._cap.limit:
+                self._tighten(other, row)
+                shown = self.capped(other)
+                if not self._survives(other, row):
+                    continue
+            self.shown[other] = _followed(shown, row)
+            heard.append(other)
+        self.lists[row], self.shown[row] = np.array(sorted(others), np.int64), np.array(heard, np.int64)
+
+    def cut(self, source: int, target: int) -> None:
+        """Take the edge (source, target) away; nothing happens where there is none."""
+        pairs = [pair for pair in self._stored(source, target) if _holds(self.neighbors(pair[0]), pair[1])]
+        for row, other in pairs:
+            self.lists[row] = _without(self.neighbors(row), other)
+            self.shown[row] = _without(self.capped(row), other)
+        for row, other in pairs:
+            self._loosen(row, other)
+
+    def isolate(self, row: int) -> None:
+        """Take away every edge that touches `row`."""
+        for other in self._listed_by(row):
+            if other != row:
+                self.lists[other] = _without(self.neighbors(other), row)
+                self.shown[other] = _without(self.capped(other), row)
+                self._loosen(other, row)
+        self.lists[row] = self.shown[row] = _NOBODY
+        self._best[row] = None
+
+    def _listed_by(self, row: int) -> list[int]:
+        """The rows that list `row`."""
+        if not self._directed:
+            return [int(other) for other in self.neighbors(row)]
+        known = set(self._hearers.get(row, ()))
+        if row < self._base.num_nodes:
+            indptr, rows = self._base.reverse
+            known.update(rows[indptr[row] : indptr[row + 1]].tolist())
+        return sorted(other for other in known if _holds(self.neighbors(other), row))
+
+    def _stored(self, source: int, target: int) -> list[tuple[int, int]]:
+        """(row, neighbor) pairs that stand for an edge."""
+        if self._directed or source == target:
+            return [(target, source)]
+        return [(target, source), (source, target)]
+
+    # The cap
+
+    def _threshold(self, row: int) -> int:
+        best = self._best_of(row)
+        return OPEN if best is None else int(best[-1])
+
+    def _best_of(self, row: int) -> Rows | None:
+        if row in self._best:
+            return self._best[row]
+        return self._cap.best.get(row) if self._below is None else self._below._best_of(row)
+
+    def _numbers(self, row: int, others: Rows) -> Rows:
+        return self._cap.priorities.many(np.full(len(others), self.key_of(row)), self.keys_of(others))
+
+    def _survives(self, row: int, other: int) -> bool:
+        limit = self._threshold(row)
+        if self._cap.both_ways:
+            limit = min(limit, self._threshold(other))
+        return limit == OPEN or self._cap.priorities.of(self.key_of(row), self.key_of(other)) <= limit
+
+    def _tighten(self, row: int, other: int) -> None:
+        """`other` was added to the list of `row`: the threshold may sink and push another neighbor out."""
+        everyone, limit = self.neighbors(row), self._cap.limit
+        if len(everyone) <= limit:
+            return
+        best = self._best_of(row)
+        if best is None:
+            best = np.sort(self._numbers(row, everyone))[:limit]
+        else:
+            number = self._cap.priorities.of(self.key_of(row), self.key_of(other))
+            if number > best[-1]:
+                return
+            best = np.insert(best, np.searchsorted(best, number), number)[:-1]
+        self._best[row] = best
+        shown = self.capped(row)
+        numbers = self._numbers(row, shown)
+        self.shown[row] = shown[numbers <= best[-1]]
+        if self._cap.both_ways:
+            for lost in shown[numbers > best[-1]].tolist():
+                self.shown[lost] = _without(self.capped(lost), row)
+
+    def _loosen(self, row: int, other: int) -> None:
+        """`other` was taken from the list of `row`: the threshold may rise and let another neighbor in."""
+        best, limit = self._best_of(row), self._cap.limit
+        if best is None:
+            return
+        everyone = self.neighbors(row)
+        numbers = self._numbers(row, everyone)
+        old = int(best[-1])
+        self._best[row] = fresh = np.sort(numbers)[:limit] if len(everyone) > limit else None
+        new = OPEN if fresh is None else int(fresh[-1])
+        for back in everyone[(numbers > old) & (numbers <= new)].tolist():
+            if self._survives(row, back):
+                self.shown[row] = _with(self.capped(row), back)
+                if self._cap.both_ways and back != row:
+                    self.shown[back] = _with(self.capped(back), row)
+
+
+def _place(rows: Rows, row: int) -> int:
+    return int(rows.searchsorted(row))
+
+
+def _holds(rows: Rows, row: int) -> bool:
+    place = _place(rows, row)
+    return place < len(rows) and int(rows[place]) == row
+
+
+def _with(rows: Rows, row: int) -> Rows:
+    place = _place(rows, row)
+    if place < len(rows) and int(rows[place]) == row:
+        return rows
+    grown = np.empty(len(rows) + 1, np.int64)
+    grown[:place], grown[place], grown[place + 1 :] = rows[:place], row, rows[place:]
+    return grown
+
+
+def _followed(rows: Rows, row: int) -> Rows:
+    grown = np.empty(len(rows) + 1, np.int64)
+    grown[:-1], grown[-1] = rows, row
+    return grown
+
+
+def _without(rows: Rows, row: int) -> Rows:
+    place = _place(rows, row)
+    if place == len(rows) or int(rows[place]) != row:
+        return rows
+    return np.concatenate([rows[:place], rows[place + 1 :]]).astype(np.int64, copy=False)

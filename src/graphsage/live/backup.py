@@ -1,0 +1,94 @@
+"""Backup, restore and verification of a store."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphsage.atomic import atomic_folder
+from graphsage.errors import DataError, OutputError, StoreError
+from graphsage.graph.check import check_graph
+from graphsage.live.generation import checksums, open_generation
+from graphsage.live.journal import Journal
+from graphsage.live.manifest import Manifest, StoreLock, read_manifest, sync_folder, write_manifest
+
+if TYPE_CHECKING:
+    from graphsage.live.store import Version
+
+JOURNAL = "journal.sqlite"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a store holds. `changes` are those in the journal, on top of the generation."""
+
+    generation: int
+    sequence: int
+    nodes: int
+    edges: int
+    changes: int
+
+
+def copy_store(source: Path, manifest: Manifest, journal: Journal, target: Path) -> "Version":
+    from graphsage.live.store import Version
+
+    if target.exists():
+        raise OutputError(f"{target} is already there; choose another folder")
+    with atomic_folder(target) as temporary:
+        shutil.copytree(source / manifest.folder, temporary / manifest.folder)
+        journal.copy_to(temporary / JOURNAL)
+        write_manifest(temporary, manifest)
+        copied = Journal(temporary / JOURNAL, manifest.sequence, bytes.fromhex(manifest.check))
+        sequence = copied.sequence
+        copied.close()
+    sync_folder(target.parent)
+    return Version(manifest.generation, sequence)
+
+
+def backup(store: Path, target: Path) -> "Version":
+    """Copy a store that no process owns; a running service is asked over HTTP instead."""
+    manifest = read_manifest(store)
+    lock = StoreLock(store)
+    try:
+        journal = Journal(store / JOURNAL, manifest.sequence, bytes.fromhex(manifest.check))
+        try:
+            return copy_store(store, manifest, journal, target)
+        finally:
+            journal.close()
+    finally:
+        lock.release()
+
+
+def restore(source: Path, target: Path) -> Report:
+    """Make a store of a backup, after verifying it; the backup stays as it is."""
+    verify(source)
+    if target.exists():
+        raise OutputError(f"{target} is already there; move it away first, or choose another folder")
+    backup(source, target)
+    (target / "lock").unlink(missing_ok=True)
+    return verify(target)
+
+
+def verify(store: Path) -> Report:
+    """Read everything: checksums of the generation, the structure of its graph, the chain of the journal."""
+    manifest = read_manifest(store)
+    lock = StoreLock(store)
+    try:
+        found = checksums(store / manifest.folder) if (store / manifest.folder).is_dir() else {}
+        for name in sorted({*found, *manifest.files}):
+            if found.get(name) != manifest.files.get(name):
+                what = "is missing" if name not in found else "was altered" if name in manifest.files else "is unknown"
+                raise StoreError(f"{store / manifest.folder / name} {what}; restore a backup")
+        base = open_generation(store / manifest.folder)
+        try:
+            check_graph(base.graph)
+        except DataError as error:
+            raise StoreError(f"{store}: {error}") from error
+        journal = Journal(store / JOURNAL, manifest.sequence, bytes.fromhex(manifest.check))
+        try:
+            changes = journal.since(manifest.sequence)
+            return Report(manifest.generation, journal.sequence, base.num_nodes, base.graph.num_edges, len(changes))
+        finally:
+            journal.close()
+    finally:
+        lock.release()

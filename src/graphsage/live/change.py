@@ -1,0 +1,73 @@
+"""A change: what one accepted request does to the graph, whole or not at all, and its form in the journal."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsage.errors import StoreError
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class NodeChange:
+    """A node that is added, or one whose features, attributes or label become others; None leaves them as they are."""
+
+    id: str
+    features: Floats | None = None
+    attributes: dict[str, Any] | None = None
+    label: int | tuple[int, ...] | None = None
+    """A class number, or the numbers of all labels that hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Applied in this order: nodes, edges, edges that go, nodes that go (with their edges).
+
+    An edge is (source, target); in an undirected graph the order says nothing.
+    """
+
+    nodes: tuple[NodeChange, ...] = ()
+    edges: tuple[tuple[str, str], ...] = ()
+    cut: tuple[tuple[str, str], ...] = ()
+    gone: tuple[str, ...] = field(default=())
+
+    def encode(self) -> tuple[bytes, bytes]:
+        """JSON, and the features one after the other as little-endian float32."""
+        nodes = []
+        for node in self.nodes:
+            said: dict[str, Any] = {"id": node.id}
+            if node.features is not None:
+                said["width"] = len(node.features)
+            if node.attributes is not None:
+                said["attributes"] = node.attributes
+            if node.label is not None:
+                said["label"] = node.label
+            nodes.append(said)
+        body = {"nodes": nodes, "edges": self.edges, "cut": self.cut, "gone": self.gone}
+        floats = [node.features.astype("<f4").tobytes() for node in self.nodes if node.features is not None]
+        shown = {name: value for name, value in body.items() if value}
+        return json.dumps(shown, separators=(",", ":"), allow_nan=False).encode("ascii"), b"".join(floats)
+
+    @staticmethod
+    def decode(body: bytes, floats: bytes) -> "Change":
+        try:
+            said = json.loads(body)
+            table = np.frombuffer(floats, "<f4").astype(np.float32)
+            nodes, start = [], 0
+            for node in said.get("nodes", []):
+                stop = start + node.get("width", 0)
+                label = node.get("label")
+                label = tuple(label) if isinstance(label, list) else label
+                features = table[start:stop] if "width" in node else None
+                nodes.append(NodeChange(node["id"], features, node.get("attributes"), label))
+                start = stop
+            if start != len(table):
+                raise ValueError("features of another length")
+            pairs = {name: tuple((u, v) for u, v in said.get(name, [])) for name in ("edges", "cut")}
+            return Change(tuple(nodes), pairs["edges"], pairs["cut"], tuple(said.get("gone", [])))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(f"a row of the journal is no change ({error!r}); restore a backup") from error

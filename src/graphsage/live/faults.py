@@ -1,0 +1,38 @@
+"""Places where a crash test kills the process: each step of a write, a compaction and a reload has a name."""
+
+import os
+import signal
+
+POINTS = (
+    "write.checked",
+    "write.journaled",
+    "write.applied",
+    "compact.copied",
+    "compact.written",
+    "compact.manifest",
+    "compact.trimmed",
+    "compact.swapped",
+    "compact.cleaned",
+    "reload.loaded",
+    "reload.swapped",
+)
+_armed: dict[str, int] = {}
+
+
+def arm(text: str) -> None:
+    """`point`, or `point:N` for the N-th time it is passed; empty for none."""
+    point, _, count = text.partition(":")
+    _armed.clear()
+    if point:
+        _armed[point] = int(count or 1)
+
+
+def fault(point: str) -> None:
+    """Die here, as by `kill -9`, if this is the point that was armed."""
+    if point in _armed:
+        _armed[point] -= 1
+        if _armed[point] <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+arm(os.environ.get("GRAPHSAGE_FAULT", ""))

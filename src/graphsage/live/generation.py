@@ -1,0 +1,132 @@
+"""A generation: the whole graph at one moment, on disk, never changed: a graph folder, keys, attributes."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsage.atomic import atomic_folder
+from graphsage.errors import StoreError
+from graphsage.graph.graph import Graph
+from graphsage.graph.ids import NodeIds
+from graphsage.graph.storage import load_array, open_graph, save_graph
+from graphsage.live.keys import Rows, node_key, node_keys
+from graphsage.live.manifest import sync_folder
+
+_ARRAYS = ("keys", "order", "attributes_text", "attributes_offsets")
+
+
+@dataclass(frozen=True, eq=False)
+class Generation:
+    """`keys` (N,) name the nodes' draws; `order` sorts them, so that an id is found without a table in memory."""
+
+    graph: Graph
+    keys: Rows
+    order: Rows
+    attributes_text: npt.NDArray[np.uint8]
+    attributes_offsets: Rows
+
+    @property
+    def num_nodes(self) -> int:
+        return self.graph.num_nodes
+
+    @cached_property
+    def _sorted(self) -> Rows:
+        return self.keys[self.order]
+
+    @cached_property
+    def reverse(self) -> tuple[Rows, Rows]:
+        """The rows that list each row, as a CSR: who hears from it. The same as the graph where edges go both ways."""
+        rows = np.repeat(np.arange(self.num_nodes), np.diff(self.graph.indptr.numpy()))
+        columns = self.graph.indices.numpy()
+        order = np.argsort(columns, kind="stable")
+        counts = np.bincount(columns, minlength=self.num_nodes)
+        return np.concatenate([[0], np.cumsum(counts)]), rows[order]
+
+    def find(self, id: str) -> int | None:
+        """The row of a node, None where there is none of that id."""
+        key = node_key(id)
+        place = int(self._sorted.searchsorted(key))
+        while place < len(self._sorted) and self._sorted[place] == key:  # more than one: two ids share a key
+            row = int(self.order[place])
+            if self.id_of(row) == id:
+                return row
+            place += 1
+        return None
+
+    def id_of(self, row: int) -> str:
+        return str(self.graph.id_of(row))
+
+    def attributes(self, row: int) -> dict[str, Any]:
+        text = self.attributes_text[self.attributes_offsets[row] : self.attributes_offsets[row + 1]].tobytes()
+        found: dict[str, Any] = json.loads(text) if text else {}
+        return found
+
+
+def generation_of(graph: Graph, attributes: Iterable[Mapping[str, Any]]) -> Generation:
+    """A generation in memory."""
+    assert graph.ids is not None
+    texts = [_json(each) for each in attributes]
+    if len(texts) != graph.num_nodes:
+        raise StoreError(f"there must be attributes for each of the {graph.num_nodes} nodes; got {len(texts)}")
+    keys = node_keys(str(id) for id in graph.ids)
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts], dtype=np.int64)])
+    text = np.frombuffer(b"".join(texts), np.uint8)
+    return Generation(graph, keys, np.argsort(keys, kind="stable"), text, offsets)
+
+
+def write_generation(folder: Path, graph: Graph, attributes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Write a generation, whole or not at all; checksums of its files."""
+    made = generation_of(graph, attributes)
+    with atomic_folder(folder) as temporary:
+        save_graph(graph, temporary / "graph")
+        for name in _ARRAYS:
+            np.save(temporary / f"{name}.npy", getattr(made, name))
+        sync_folder(temporary / "graph")
+        sync_folder(temporary)
+        sums = checksums(temporary)
+    sync_folder(folder.parent)
+    return sums
+
+
+def open_generation(folder: Path) -> Generation:
+    graph = open_graph(folder / "graph")
+    # As plain arrays over the same maps: taking an element of a memmap object costs ten times as much.
+    arrays = {name: load_array(folder / f"{name}.npy").view(np.ndarray) for name in _ARRAYS}
+    if graph.ids is not None:
+        ids = {name: array.view(np.ndarray) for name, array in graph.ids.arrays().items()}
+        graph = graph.replace(ids=NodeIds.from_arrays(ids))
+    n, text = graph.num_nodes, arrays["attributes_text"]
+    sizes = {"keys": n, "order": n, "attributes_offsets": n + 1}
+    for name, size in sizes.items():
+        if arrays[name].shape != (size,) or arrays[name].dtype != np.int64:
+            raise StoreError(f"{folder / name}.npy is not that of a graph of {n} nodes; restore a backup")
+    if text.dtype != np.uint8 or int(arrays["attributes_offsets"][-1]) != len(text) or graph.ids is None:
+        raise StoreError(f"{folder} is damaged: attributes or ids are not whole; restore a backup")
+    return Generation(graph, **arrays)
+
+
+def with_text_ids(graph: Graph) -> Graph:
+    """`graph` as a live graph keeps it: ids as text (row numbers where it has none), without times."""
+    ids: Sequence[Any] = range(graph.num_nodes) if graph.ids is None else list(graph.ids)
+    return graph.replace(ids=NodeIds.of([str(id) for id in ids]), time=None, graph_number=None, edge_time=None)
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """sha256 of every file below `folder`, by its place there."""
+    sums = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            with path.open("rb") as file:
+                sums[path.relative_to(folder).as_posix()] = file_digest(file, "sha256").hexdigest()
+    return sums
+
+
+def _json(attributes: Mapping[str, Any]) -> bytes:
+    return json.dumps(attributes, separators=(",", ":")).encode() if attributes else b""

@@ -1,0 +1,130 @@
+"""The journal: every accepted change, durable before it is acknowledged. SQLite in WAL mode, one connection.
+
+Each row's check covers its content and the check of the row before, so that a row that was altered, lost or put in
+another's place is noticed; what a crash tears is the end of the WAL, which SQLite leaves out on opening.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+import apsw
+
+from graphsage.errors import OutputError, StoreError
+from graphsage.live.change import Change
+
+NEEDED_SQLITE = (3, 51, 3)  # earlier ones can corrupt a WAL file that is reset while another reads it
+_APPLICATION = 0x47534A31
+START = b"\0" * 16  # what the first row's check continues
+
+
+class Journal:
+    """Sequence numbers grow by one with each change. `base` and `check` are those of the last change that the
+    generation on disk holds; rows up to it may still be there, and are skipped."""
+
+    def __init__(self, path: Path, base: int, check: bytes) -> None:
+        version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+        if version < NEEDED_SQLITE:
+            raise StoreError(f"the journal needs SQLite {'.'.join(map(str, NEEDED_SQLITE))} or later; got "
+                             f"{apsw.sqlite_lib_version()}; upgrade apsw")  # fmt: skip
+        self._path, self._guard = path, threading.Lock()
+        try:
+            self._connection = apsw.Connection(str(path))
+            self._prepare()
+            self.sequence, self._check = self._verify(base, check)
+        except apsw.Error as error:
+            raise self._damaged(error) from error
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = FULL")
+        application = run("PRAGMA application_id").get
+        tables = run("SELECT count(*) FROM sqlite_schema").get
+        if tables and application != _APPLICATION:
+            raise StoreError(f"{self._path} is not a journal of a live graph; restore a backup")
+        if not tables:
+            with self._connection:
+                run(f"PRAGMA application_id = {_APPLICATION}")
+                run("CREATE TABLE journal (sequence INTEGER PRIMARY KEY, body BLOB NOT NULL, "
+                    "floats BLOB NOT NULL, checked BLOB NOT NULL) STRICT")  # fmt: skip
+
+    def _verify(self, base: int, check: bytes) -> tuple[int, bytes]:
+        last, seen = base, check
+        for sequence, body, floats, checked in self._rows(base):
+            last += 1
+            whole = all(isinstance(part, bytes) for part in (body, floats, checked))  # a flipped bit may change a type
+            seen = _checked(seen, last, body, floats) if whole else b""
+            if sequence != last or seen != checked:
+                raise StoreError(f"{self._path} is damaged at change {last}: it was altered after it was written; "
+                                 "restore a backup")  # fmt: skip
+        return last, seen
+
+    def _rows(self, after: int) -> Iterator[tuple[int, bytes, bytes, bytes]]:
+        yield from self._connection.execute(
+            "SELECT sequence, body, floats, checked FROM journal WHERE sequence > ? ORDER BY sequence", (after,)
+        )
+
+    def append(self, changes: Sequence[Change]) -> tuple[int, bytes]:
+        """Make `changes` durable in one transaction; the last one's sequence number and check."""
+        sequence, check, rows = self.sequence, self._check, []
+        for change in changes:
+            body, floats = change.encode()
+            sequence += 1
+            check = _checked(check, sequence, body, floats)
+            rows.append((sequence, body, floats, check))
+        try:
+            with self._guard, self._connection:
+                self._connection.executemany("INSERT INTO journal VALUES (?, ?, ?, ?)", rows)
+        except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError) as error:
+            raise OutputError(f"cannot write {self._path}: {error}; the change was not made") from error
+        except apsw.Error as error:
+            raise self._damaged(error) from error
+        self.sequence, self._check = sequence, check
+        return sequence, check
+
+    def since(self, sequence: int) -> list[tuple[int, Change, bytes]]:
+        """The changes after `sequence`, with their numbers and checks."""
+        try:
+            with self._guard:
+                rows = list(self._rows(sequence))
+        except apsw.Error as error:
+            raise self._damaged(error) from error
+        return [(number, Change.decode(body, floats), check) for number, body, floats, check in rows]
+
+    def check_of(self, sequence: int) -> bytes:
+        """The check of a change that is still there."""
+        with self._guard:
+            found = self._connection.execute("SELECT checked FROM journal WHERE sequence = ?", (sequence,)).get
+        if found is None:
+            raise StoreError(f"{self._path} lacks change {sequence}; restore a backup")
+        return bytes(found)
+
+    def trim(self, sequence: int) -> None:
+        """Forget the changes up to `sequence`, which a generation on disk now holds."""
+        with self._guard:
+            with self._connection:
+                self._connection.execute("DELETE FROM journal WHERE sequence <= ?", (sequence,))
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def copy_to(self, path: Path) -> None:
+        """A whole copy in another file, while changes go on."""
+        other = apsw.Connection(str(path))
+        try:
+            with self._guard, other.backup("main", self._connection, "main") as backup:
+                backup.step(-1)
+        finally:
+            other.close()
+
+    def close(self) -> None:
+        with self._guard:
+            self._connection.close()
+
+    def _damaged(self, error: apsw.Error) -> StoreError:
+        return StoreError(f"{self._path} cannot be read ({error}); restore a backup")
+
+
+def _checked(before: bytes, sequence: int, body: bytes, floats: bytes) -> bytes:
+    head = before + sequence.to_bytes(8, "little") + len(body).to_bytes(8, "little")
+    return blake2b(head + body + floats, digest_size=16).digest()

@@ -1,0 +1,89 @@
+"""Which generation holds, and up to which change: one small file, swapped atomically. And the lock on a store."""
+
+import fcntl
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graphsage.atomic import atomic_file
+from graphsage.errors import StoreError
+from graphsage.live.journal import START
+
+FORMAT = 1
+NAME = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """`sequence` is the last change that the generation holds, `check` its check in the journal (hex).
+
+    `features` tells the recipes that made the features apart; `files` are the checksums of the generation's files.
+    """
+
+    generation: int
+    sequence: int = 0
+    check: str = START.hex()
+    features: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> str:
+        return f"generation-{self.generation:06d}"
+
+
+def write_manifest(store: Path, manifest: Manifest) -> None:
+    with atomic_file(store / NAME) as temporary:
+        temporary.write_text(json.dumps({"format": FORMAT, **asdict(manifest)}, indent=1) + "\n", encoding="utf-8")
+    sync_folder(store)
+
+
+def read_manifest(store: Path) -> Manifest:
+    try:
+        said: dict[str, Any] = json.loads((store / NAME).read_text(encoding="utf-8"))
+        if int(said.pop("format")) > FORMAT:
+            raise StoreError(f"{store} was written by a later version; upgrade graphsage")
+        manifest = Manifest(**said)
+        whole = isinstance(manifest.generation, int) and isinstance(manifest.sequence, int)
+        if not whole or not isinstance(manifest.files, dict) or len(bytes.fromhex(manifest.check)) != len(START):
+            raise ValueError("a value of the wrong kind")
+    except (FileNotFoundError, NotADirectoryError):
+        raise StoreError(f"{store} is not a live graph: {NAME} is missing") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(f"{store / NAME} is damaged ({error}); restore a backup") from error
+    return manifest
+
+
+def is_store(folder: Path) -> bool:
+    return (folder / NAME).is_file()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in `folder` durable."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class StoreLock:
+    """Held by the one process that owns a store; the system frees it when that process ends, however it ends."""
+
+    def __init__(self, store: Path) -> None:
+        self._file = (store / "lock").open("a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.seek(0)
+            owner = self._file.read(20).strip() or "another"
+            self._file.close()
+            raise StoreError(f"{store} is in use by process {owner}; one process owns a live graph, stop that one "
+                             "or ask it over HTTP") from None  # fmt: skip
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def release(self) -> None:
+        self._file.close()

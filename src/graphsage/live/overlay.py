@@ -1,0 +1,159 @@
+"""The overlay: nodes, edges, features and attributes that differ from what lies below, and how to read through it.
+
+What lies below is a generation or, for a node that is only asked about, the overlay of the live graph itself. Rows of
+new nodes follow those below; a node that was deleted keeps its row, empty, until the next generation.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphsage.live.adjacency import Adjacency
+from graphsage.live.cap import BaseCap
+from graphsage.live.change import Change, Floats, NodeChange
+from graphsage.live.generation import Generation
+from graphsage.live.keys import Rows, node_key
+
+
+class Overlay:
+    def __init__(self, base: Generation, cap: BaseCap, below: "Overlay | None" = None) -> None:
+        self.base, self.cap, self.below = base, cap, below
+        self.num_rows: int = base.num_nodes if below is None else below.num_rows
+        self.keys: dict[int, int] = {}
+        self.adjacency: Adjacency = Adjacency(base, cap, self.keys, None if below is None else below.adjacency)
+        self.features: dict[int, Floats] = {}
+        self.attributes: dict[int, dict[str, Any]] = {}
+        self.labels: dict[int, int | tuple[int, ...]] = {}
+        self.rows: dict[str, int | None] = {}
+        self.ids: dict[int, str] = {}
+        self.gone: set[int] = set()
+
+    def visitor(self, key: int, features: Floats | None, neighbors: Iterable[int]) -> tuple["Overlay", int]:
+        """A node that is only asked about, joined with `neighbors`: an overlay on this one that has it, and its row.
+
+        It is what the graph would be had the node been added, so its vector is the one it would have then.
+        """
+        child = Overlay(self.base, self.cap, self)
+        row, child.num_rows = child.num_rows, child.num_rows + 1
+        child.keys[row] = key
+        child.adjacency.new_row(row)
+        if features is not None:
+            child.features[row] = child._rounded(features)
+        child.adjacency.visit(row, list(dict.fromkeys(neighbors)))
+        return child, row
+
+    # Reading
+
+    def find(self, id: str) -> int | None:
+        """The row of a node; None where there is none."""
+        if id in self.rows:
+            return self.rows[id]
+        return self.base.find(id) if self.below is None else self.below.find(id)
+
+    def id_of(self, row: int) -> str:
+        if row in self.ids:
+            return self.ids[row]
+        return self.base.id_of(row) if self.below is None else self.below.id_of(row)
+
+    def key_of(self, row: int) -> int:
+        return self.adjacency.key_of(row)
+
+    @property
+    def num_nodes(self) -> int:
+        return self.num_rows - len(self.gone)
+
+    def attributes_of(self, row: int) -> dict[str, Any]:
+        found = self.attributes.get(row)
+        return self.base.attributes(row) if found is None and row < self.base.num_nodes else found or {}
+
+    def label_of(self, row: int) -> int | tuple[int, ...] | None:
+        """The class of a node, the labels that hold where there are many, or None where it is not known."""
+        if row in self.labels:
+            return self.labels[row]
+        labels = self.base.graph.labels
+        if labels is None or row >= self.base.num_nodes:
+            return None
+        if labels.dim() == 2:
+            return tuple(torch.nonzero(labels[row]).flatten().tolist())
+        return None if int(labels[row]) < 0 else int(labels[row])
+
+    def feature_rows(self, rows: Rows) -> Tensor:
+        """x_v of `rows`, (R, D) float32."""
+        table = self.base.graph.features
+        if table is None:
+            return torch.zeros(len(rows), 0)
+        below = np.minimum(rows, self.base.num_nodes - 1)
+        out = table.index_select(0, torch.from_numpy(below)).float()
+        view = out.numpy()
+        layers = [self] if self.below is None else [self.below, self]
+        for layer in layers:
+            if layer.features:
+                for place, row in enumerate(rows.tolist()):
+                    changed = layer.features.get(row)
+                    if changed is not None:
+                        view[place] = changed
+        return out
+
+    # Changing
+
+    def add_node(self, node: NodeChange) -> int:
+        """A new node, or new features, attributes or label of one that is there; its row."""
+        row = self.find(node.id)
+        if row is None:
+            row, self.num_rows = self.num_rows, self.num_rows + 1
+            self.rows[node.id], self.ids[row] = row, node.id
+            self.keys[row] = node_key(node.id)
+            self.adjacency.new_row(row)
+        if node.features is not None:
+            self.features[row] = self._rounded(node.features)
+        if node.attributes is not None:
+            self.attributes[row] = {**self.attributes_of(row), **node.attributes}
+        if node.label is not None:
+            self.labels[row] = node.label
+        return row
+
+    def _rounded(self, features: Floats) -> Floats:
+        """As the next generation will hold them."""
+        table = self.base.graph.features
+        if table is None or table.dtype == torch.float32:
+            return features
+        return torch.from_numpy(features.copy()).to(table.dtype).float().numpy()
+
+    def remove_node(self, id: str) -> None:
+        row = self.find(id)
+        assert row is not None
+        self.adjacency.isolate(row)
+        self.rows[id] = None
+        self.gone.add(row)
+        for held in (self.features, self.attributes, self.labels):
+            held.pop(row, None)
+
+    def apply(self, change: Change) -> None:
+        """A change that was checked: all nodes that it names are there."""
+        if self._is_arrival(change):
+            row = self.add_node(change.nodes[0])
+            self.adjacency.visit(row, list(dict.fromkeys(self._row(other) for other, _ in change.edges)))
+            return
+        for node in change.nodes:
+            self.add_node(node)
+        for source, target in change.edges:
+            self.adjacency.join(self._row(source), self._row(target))
+        for source, target in change.cut:
+            self.adjacency.cut(self._row(source), self._row(target))
+        for id in change.gone:
+            self.remove_node(id)
+
+    def _is_arrival(self, change: Change) -> bool:
+        """One new node with its edges, by far the most frequent change: all its edges are made at once."""
+        if len(change.nodes) != 1 or change.cut or change.gone:
+            return False
+        id = change.nodes[0].id
+        return self.find(id) is None and all(target == id != source for source, target in change.edges)
+
+    def _row(self, id: str) -> int:
+        row = self.find(id)
+        assert row is not None
+        return row

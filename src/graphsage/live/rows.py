@@ -1,0 +1,88 @@
+"""Raw rows -> x_v by the recipes that the model was trained with."""
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsage.errors import DataError
+from graphsage.features.degree import BINS
+from graphsage.inference.model import Model
+
+Floats = npt.NDArray[np.float32]
+
+
+class RowError(DataError):
+    """A row cannot become features; `row` says which, and nothing of its content is told."""
+
+    def __init__(self, row: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.row = row
+
+
+class Rows:
+    """How new nodes are described: by the columns of the model's features, or by the features themselves."""
+
+    def __init__(self, model: Model) -> None:
+        self._fitted = model.features
+        self.columns = () if model.features is None else model.features.columns
+        self.width = model.encoder.in_dim - (1 + BINS if model.degree_features else 0)
+
+    def features(self, attributes: Sequence[Mapping[str, Any] | None], ready: Sequence[Any]) -> list[Floats | None]:
+        """Features of each row from its attributes, or from its ready vector; None where it has neither."""
+        made: list[Floats | None] = [None] * len(attributes)
+        asked = []
+        for row, (said, vector) in enumerate(zip(attributes, ready, strict=True)):
+            if vector is not None:
+                made[row] = self._ready(row, vector)
+            elif said is not None and self._fitted is not None and any(name in said for name in self.columns):
+                asked.append(row)
+        if asked:
+            for row, vector in zip(asked, self._transformed(asked, attributes), strict=True):
+                made[row] = vector
+        return made
+
+    def _ready(self, row: int, vector: Any) -> Floats:
+        array = np.asarray(vector, np.float64)
+        if array.shape != (self.width,):
+            raise RowError(row, f"features must be {self.width} numbers")
+        with np.errstate(over="ignore"):
+            made = array.astype(np.float32)
+        if not np.isfinite(made).all():
+            raise RowError(row, "features must be finite and fit float32")
+        return made
+
+    def _transformed(self, rows: list[int], attributes: Sequence[Mapping[str, Any] | None]) -> Floats:
+        assert self._fitted is not None
+        for row in rows:
+            missing = [name for name in self.columns if name not in (attributes[row] or {})]
+            if missing:
+                raise RowError(row, f"attributes must have {' and '.join(map(repr, self.columns))}; null for unknown")
+        try:
+            return self._fitted.transform(self._columns(rows, attributes))
+        except (DataError, ValueError, OverflowError):
+            for row in rows:  # find the one that cannot be read
+                try:
+                    self._fitted.transform(self._columns([row], attributes))
+                except (DataError, ValueError, OverflowError):
+                    raise RowError(row, "attributes hold a value that the model's features cannot read") from None
+            raise
+
+    def _columns(self, rows: list[int], attributes: Sequence[Mapping[str, Any] | None]) -> dict[str, list[Any]]:
+        return {name: [(attributes[row] or {})[name] for row in rows] for name in self.columns}
+
+
+def fingerprint(model: Model) -> str:
+    """Tells apart the recipes that make features: equal for models whose features can share one store."""
+    kind: dict[str, Any] = {"width": Rows(model).width}
+    digest = sha256()
+    if model.features is not None:
+        settings, arrays = model.features.state()
+        kind["settings"] = settings
+        for name in sorted(arrays):
+            digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
+    digest.update(json.dumps(kind, sort_keys=True, ensure_ascii=True).encode())
+    return digest.hexdigest()

@@ -1,0 +1,248 @@
+"""A live graph: one process changes it and reads it; what was acknowledged is there after any crash.
+
+A change goes through the queue of one writing thread: checked, journaled with all others that wait (one fsync for the
+group), made in the overlay, acknowledged. Compaction writes the next generation beside the old one meanwhile.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphsage.errors import GraphSageError, StoreError
+from graphsage.graph.graph import Graph
+from graphsage.live.cap import BaseCap, Cap
+from graphsage.live.change import Change
+from graphsage.live.check import Checker
+from graphsage.live.faults import fault
+from graphsage.live.generation import Generation, open_generation, with_text_ids, write_generation
+from graphsage.live.journal import Journal
+from graphsage.live.manifest import Manifest, StoreLock, is_store, read_manifest, write_manifest
+from graphsage.live.overlay import Overlay
+from graphsage.live.snapshot import clean, snapshot
+from graphsage.live.whole import whole
+
+GROUP = 256  # changes journaled with one fsync at most
+JOURNAL = "journal.sqlite"
+_CATCH_UP = 64  # changes that may be left for the moment when everybody waits
+
+
+@dataclass(frozen=True)
+class Version:
+    """Which graph an answer is about: `sequence` counts all changes ever made, `generation` the compactions."""
+
+    generation: int
+    sequence: int
+
+
+def create_store(folder: Path, graph: Graph, attributes: Iterable[Mapping[str, Any]] | None = None,
+                 features: str = "") -> None:  # fmt: skip
+    """A new live graph that begins as `graph`. `features` tells the recipes that made its features apart."""
+    if is_store(folder):
+        raise StoreError(f"{folder} is a live graph already; choose another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = Manifest(1)
+    files = write_generation(folder / manifest.folder, with_text_ids(graph), attributes or [{}] * graph.num_nodes)
+    write_manifest(folder, Manifest(1, features=features, files=files))
+
+
+class LiveGraph:
+    def __init__(self, folder: Path, cap: Cap) -> None:
+        """Open a live graph and replay its journal. `cap` is the degree cap of the model that will read it."""
+        self.folder, self._cap = folder, cap
+        self.manifest = read_manifest(folder)
+        self._lock = StoreLock(folder)
+        try:
+            clean(folder, self.manifest)
+            self._base = open_generation(folder / self.manifest.folder)
+            self._journal = Journal(folder / JOURNAL, self.manifest.sequence, bytes.fromhex(self.manifest.check))
+            self._sequence = self._journal.sequence
+            self._overlay = self._over(self._base)
+            self._catch_up(self._overlay, self.manifest.sequence)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._guard = threading.RLock()
+        self._compacting = threading.Lock()
+        self._queue: queue.SimpleQueue[tuple[Change, Future[Version]] | None] = queue.SimpleQueue()
+        self._closed = False
+        self._writer = threading.Thread(target=self._write_all, name="graphsage-journal", daemon=True)
+        self._writer.start()
+
+    def _over(self, base: Generation) -> Overlay:
+        return Overlay(base, BaseCap(base.graph, base.keys, self._cap))
+
+    # Reading
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Overlay, Version]]:
+        """The graph as it is now; it does not change within the block."""
+        with self._guard:
+            yield self._overlay, Version(self.manifest.generation, self._sequence)
+
+    @property
+    def version(self) -> Version:
+        """Without waiting for those who read: a moment old at most."""
+        return Version(self.manifest.generation, self._sequence)
+
+    @property
+    def num_nodes(self) -> int:
+        """Without waiting, as `version`."""
+        return self._overlay.num_nodes
+
+    @property
+    def classes(self) -> tuple[tuple[str, ...], bool]:
+        """The names of the graph's classes, and whether a node may have several. They never change."""
+        graph = self._base.graph
+        return graph.class_names or tuple(map(str, range(graph.num_classes))), graph.multilabel
+
+    @property
+    def waiting(self) -> int:
+        """Changes since the last compaction."""
+        return self._sequence - self.manifest.sequence
+
+    def frozen(self) -> tuple[Overlay, Version]:
+        """A copy that stays as it is while changes go on."""
+        with self.reading() as (overlay, version):
+            return snapshot(overlay), version
+
+    # Changing
+
+    def submit(self, change: Change) -> "Future[Version]":
+        """Queue a change; the future holds the version that has it, once it is durable."""
+        done: Future[Version] = Future()
+        if self._closed:
+            raise StoreError(f"{self.folder} is closed")
+        self._queue.put((change, done))
+        return done
+
+    def apply(self, change: Change) -> Version:
+        """`submit` and wait."""
+        return self.submit(change).result()
+
+    def _write_all(self) -> None:
+        while (first := self._queue.get()) is not None:
+            group = [first]
+            stop = False
+            while len(group) < GROUP and not self._queue.empty():
+                item = self._queue.get()
+                if item is None:
+                    stop = True
+                    break
+                group.append(item)
+            self._write(group)
+            if stop:
+                return
+
+    def _write(self, group: list[tuple[Change, "Future[Version]"]]) -> None:
+        checker, good = Checker(self._overlay), []
+        for change, done in group:
+            try:
+                checker.check(change)
+                good.append((change, done))
+            except GraphSageError as error:
+                done.set_exception(error)
+            except Exception as error:  # a change no checker foresaw must not end the writing thread
+                done.set_exception(error)
+        if not good:
+            return
+        fault("write.checked")
+        try:
+            last, _ = self._journal.append([change for change, _ in good])
+        except Exception as error:
+            for _, done in good:
+                done.set_exception(error)
+            return
+        fault("write.journaled")
+        first = last - len(good) + 1
+        with self._guard:
+            for change, _ in good:
+                self._overlay.apply(change)
+            self._sequence = last
+            generation = self.manifest.generation
+        fault("write.applied")
+        for number, (_, done) in enumerate(good, first):
+            done.set_result(Version(generation, number))
+
+    # Upkeep
+
+    def compact(self) -> Version:
+        """Write the next generation while reads and writes go on, then swap; the version that it holds."""
+        with self._compacting:
+            old, version = self.frozen()
+            fault("compact.copied")
+            made = whole(old)
+            attributes = (old.attributes_of(row) for row in made.rows.tolist())
+            name = Manifest(version.generation + 1).folder
+            files = write_generation(self.folder / name, made.graph, attributes)
+            fault("compact.written")
+            check = self.manifest.check
+            if version.sequence > self.manifest.sequence:
+                check = self._journal.check_of(version.sequence).hex()
+            manifest = Manifest(version.generation + 1, version.sequence, check, self.manifest.features, files)
+            base = open_generation(self.folder / name)
+            fresh, sequence = self._over(base), version.sequence
+            while self._sequence - sequence > _CATCH_UP:
+                sequence = self._catch_up(fresh, sequence)
+            with self._guard:
+                self._catch_up(fresh, sequence)
+                write_manifest(self.folder, manifest)
+                fault("compact.manifest")
+                self._overlay, self._base, self.manifest = fresh, base, manifest
+            fault("compact.swapped")
+            self._journal.trim(version.sequence)
+            fault("compact.trimmed")
+            clean(self.folder, manifest)
+            fault("compact.cleaned")
+            return Version(manifest.generation, version.sequence)
+
+    def _catch_up(self, overlay: Overlay, after: int) -> int:
+        """Apply the changes after `after` that were acknowledged; the number of the last."""
+        for number, change, _ in self._journal.since(after):
+            if number > self._sequence:  # journaled, and about to be applied
+                break
+            overlay.apply(change)
+            after = number
+        return after
+
+    def use(self, cap: Cap, swap: Callable[[], None] = lambda: None) -> None:
+        """Read from now on with the degree cap of another model; `swap` is called in the same moment."""
+        with self._compacting:
+            fresh, sequence = self._overlay, self._sequence
+            if cap != self._cap:
+                self._cap = cap
+                fresh = self._over(self._base)
+                sequence = self._catch_up(fresh, self.manifest.sequence)
+            with self._guard:
+                if fresh is not self._overlay:
+                    self._catch_up(fresh, sequence)
+                    self._overlay = fresh
+                swap()
+
+    def backup(self, folder: Path) -> Version:
+        """Copy the store as it is now into a new folder, while reads and writes go on."""
+        from graphsage.live.backup import copy_store
+
+        with self._compacting:
+            return copy_store(self.folder, self.manifest, self._journal, folder)
+
+    def close(self) -> None:
+        """Finish the changes that wait, and let go of the store."""
+        if self._closed:
+            return
+        self._closed = True
+        self._queue.put(None)
+        self._writer.join()
+        with self._compacting:
+            self._journal.close()
+            self._lock.release()
+
+    def __enter__(self) -> "LiveGraph":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,119 @@
+"""The application: routes, the gate before them, and errors that never repeat what was sent."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from graphsage.errors import DataError, OutputError, StoreError, UnknownNodeError
+from graphsage.serving import about, reads, writes
+from graphsage.serving.gate import Gate
+from graphsage.serving.keys import ApiKeys
+from graphsage.serving.problem import Problem, problem_body
+from graphsage.serving.schemas import ProblemAnswer
+from graphsage.serving.service import Service
+from graphsage.version import __version__
+
+STATIC = Path(__file__).parent / "static"
+_log = logging.getLogger("graphsage.serving")
+# regl builds its drawing commands with the Function constructor, hence 'unsafe-eval'; no outside address is allowed.
+_PAGE_POLICY = ("default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self'; connect-src 'self'; "
+                "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")  # fmt: skip
+
+
+_ANSWERS = {400: "Not JSON", 401: "No key", 403: "A read key", 404: "Unknown node", 405: "Another method",
+            408: "Too slow", 409: "Conflict", 413: "Too large", 422: "Cannot be done", 429: "At the limit",
+            503: "Not now", 507: "Disk full"}  # fmt: skip
+
+
+def make_app(service: Service, keys: ApiKeys | None = None) -> Gate:
+    """The ASGI application of a service; closing the service is the caller's business."""
+    known: dict[int | str, dict[str, Any]] = {
+        code: {"model": ProblemAnswer, "description": text} for code, text in _ANSWERS.items()
+    }
+    app = FastAPI(title="graphsage", version=__version__, summary="Embeddings of nodes that were not there before.",
+                  responses=known, docs_url=None, redoc_url=None)  # fmt: skip
+    app.state.service = service
+    for part in (reads.router, writes.router, about.router):
+        app.include_router(part)
+    _page(app)
+    _errors(app)
+    gate = Gate(app, service.settings, keys or ApiKeys(), service.metrics)
+    app.state.gate = gate
+    return gate
+
+
+def _page(app: FastAPI) -> None:
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return FileResponse(STATIC / "index.html", headers={"Content-Security-Policy": _PAGE_POLICY})
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return FileResponse(STATIC / "docs.html", headers={"Content-Security-Policy": _PAGE_POLICY})
+
+    app.mount("/static", StaticFiles(directory=STATIC))
+
+
+def _errors(app: FastAPI) -> None:
+    def answer(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+        return Response(problem_body(status, detail), status, headers, "application/problem+json")
+
+    @app.exception_handler(Problem)
+    async def problem(_: Request, error: Problem) -> Response:
+        return answer(error.status, error.detail, error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        found = error.errors()
+        status = 400 if any(each["type"] == "json_invalid" for each in found) else 422
+        return answer(status, "; ".join(map(_place, found[:3])))
+
+    @app.exception_handler(HTTPException)
+    async def http(_: Request, error: HTTPException) -> Response:
+        sentences = {404: "there is nothing at this address", 405: "this address takes another method"}
+        plain = sentences.get(error.status_code, "the request cannot be read")
+        return answer(error.status_code, plain, dict(error.headers or {}))
+
+    @app.exception_handler(UnknownNodeError)
+    async def unknown(_: Request, error: UnknownNodeError) -> Response:
+        return answer(404, str(error))
+
+    @app.exception_handler(DataError)
+    async def data(_: Request, error: DataError) -> Response:
+        return answer(422, str(error))
+
+    @app.exception_handler(OutputError)
+    async def output(_: Request, error: OutputError) -> Response:
+        _log.error("cannot write: %s", error)
+        return answer(507, "the change could not be made durable and was not made")
+
+    @app.exception_handler(StoreError)
+    async def store(_: Request, error: StoreError) -> Response:
+        _log.error("the live graph: %s", error)
+        return answer(503, "the live graph cannot be changed now")
+
+    @app.exception_handler(Exception)
+    async def other(_: Request, error: Exception) -> Response:
+        return answer(500, "this is a mistake of the service; it was logged")
+
+
+def _place(error: Any) -> str:
+    """Where a request is wrong and which rule it breaks. Names of fields that we do not know are input: left out."""
+    known = [f"[{part}]" if isinstance(part, int) else part for part in error["loc"]]
+    if error["type"] in ("extra_forbidden", "json_invalid"):
+        known = known[:1]
+    path = ".".join(part for part in known if part in _FIELDS or part.startswith("["))
+    rules = {"missing": "is missing", "extra_forbidden": "has a field that is not known", "json_invalid": "is not JSON",
+             "finite_number": "must be finite", "too_long": "is too long", "string_too_long": "is too long",
+             "too_short": "is too short", "string_too_short": "is too short"}  # fmt: skip
+    return f"{path.replace('.[', '[')} {rules.get(error['type'], 'is of the wrong kind or out of range')}"
+
+
+_FIELDS = frozenset(("body", "query", "path", "ids", "nodes", "node", "id", "attributes", "features", "edges", "label",
+                     "source", "target", "k", "encoding", "name", "neighbors", "since"))  # fmt: skip

@@ -1,0 +1,184 @@
+"""Micro-batches: requests that wait are computed together by one thread. It never waits for company."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from graphsage.errors import GraphSageError
+from graphsage.live.keys import node_key
+from graphsage.live.overlay import Overlay
+from graphsage.live.reading import Target
+from graphsage.live.rows import RowError
+from graphsage.live.store import LiveGraph, Version
+from graphsage.serving.loaded import Loaded
+from graphsage.serving.metrics import Metrics
+from graphsage.serving.problem import Problem, retry
+
+
+@dataclass(frozen=True, eq=False)
+class NewNode:
+    """A node that is asked about and not kept."""
+
+    id: str | None
+    attributes: dict[str, Any] | None
+    features: list[float] | None
+    edges: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """z (B, dim) and probabilities (B, C) of a job's nodes, ids first; of which model and graph."""
+
+    model: Loaded
+    version: Version
+    z: Tensor
+    probabilities: Tensor | None
+
+
+@dataclass(eq=False)
+class Job:
+    ids: Sequence[str]
+    nodes: Sequence[NewNode] = ()
+    deadline: float = float("inf")
+    predict: bool = False
+    model: Loaded | None = None
+    """Another than the one in service: that of a search index."""
+    done: "Future[Answer]" = field(default_factory=Future)
+
+    @property
+    def size(self) -> int:
+        return len(self.ids) + len(self.nodes)
+
+
+class Batcher:
+    def __init__(self, live: LiveGraph, model: Callable[[], Loaded], metrics: Metrics, batch: int) -> None:
+        self._live, self._model, self._metrics, self._batch = live, model, metrics, batch
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="graphsage-batches", daemon=True)
+        self._thread.start()
+
+    def submit(self, job: Job) -> "Future[Answer]":
+        self._queue.put(job)
+        return job.done
+
+    def close(self) -> None:
+        """Finish what waits."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        left: Job | None = None
+        while True:
+            first = left or self._queue.get()
+            left = None
+            if first is None:
+                return
+            jobs, size, stop = [first], first.size, False
+            while size < self._batch and not self._queue.empty():
+                job = self._queue.get()
+                if job is None:
+                    stop = True
+                    break
+                if size + job.size > self._batch:
+                    left = job
+                    break
+                jobs.append(job)
+                size += job.size
+            for model in {id(job.model): job.model for job in jobs}.values():
+                self._compute([job for job in jobs if job.model is model], model)
+            if stop:
+                return
+
+    def _compute(self, jobs: list[Job], other: Loaded | None) -> None:
+        good, now = [], time.monotonic()
+        for job in jobs:
+            if job.deadline < now:
+                _fail(job, retry(503, "the request waited longer than its deadline"))
+            elif not job.done.cancelled():
+                good.append(job)
+        try:
+            self._answer(good, other)
+        except Exception as error:  # every job gets an answer, whatever happened
+            for job in good:
+                if not job.done.done():
+                    _fail(job, error)
+
+    def _answer(self, jobs: list[Job], other: Loaded | None) -> None:
+        with self._live.reading() as (overlay, version):
+            model = other or self._model()
+            targets: list[Target] = []
+            accepted: list[tuple[Job, int]] = []
+            features = _features(jobs, model)
+            for job in jobs:
+                try:
+                    made = _targets(job, overlay, features[id(job)])
+                except (Problem, GraphSageError) as error:
+                    _fail(job, error)
+                    continue
+                accepted.append((job, len(targets)))
+                targets += made
+            z = model.encoder.embed(targets)
+            wanted = any(job.predict for job, _ in accepted)
+            p = model.encoder.probabilities(z) if wanted and targets else None
+        self._metrics.batch.observe(len(targets))
+        self._metrics.embedded.inc(len(targets))
+        for job, start in accepted:
+            here = slice(start, start + job.size)
+            if job.done.set_running_or_notify_cancel():
+                job.done.set_result(Answer(model, version, z[here], None if p is None else p[here]))
+
+
+def _features(jobs: Sequence[Job], model: Loaded) -> dict[int, Any]:
+    """Features of each job's new nodes, or what is wrong with them. All texts go through the recipes together."""
+    everyone = [node for job in jobs for node in job.nodes]
+    try:
+        made = model.rows.features([n.attributes for n in everyone], [n.features for n in everyone])
+    except RowError:
+        if len(jobs) > 1:
+            return {key: value for job in jobs for key, value in _features([job], model).items()}
+        try:
+            model.rows.features([n.attributes for n in everyone], [n.features for n in everyone])
+        except RowError as error:
+            return {id(jobs[0]): Problem(422, f"nodes[{error.row}]: {error}")}
+    found, start = {}, 0
+    for job in jobs:
+        found[id(job)] = made[start : start + len(job.nodes)]
+        start += len(job.nodes)
+    return found
+
+
+def _targets(job: Job, overlay: Overlay, features: Any) -> list[Target]:
+    if isinstance(features, Problem):
+        raise features
+    targets = []
+    for place, name in enumerate(job.ids):
+        row = overlay.find(name)
+        if row is None:
+            raise Problem(404, f"ids[{place}] is not in the graph")
+        targets.append(Target(overlay, row))
+    width = overlay.base.graph.num_features
+    for place, (node, x) in enumerate(zip(job.nodes, features, strict=True)):
+        if x is None and width:
+            raise Problem(422, f"nodes[{place}] needs attributes or features")
+        if node.id is not None and overlay.find(node.id) is not None:
+            raise Problem(409, f"nodes[{place}] has the id of a node in the graph; ask by ids, or leave the id out")
+        rows = []
+        for edge, other in enumerate(node.edges):
+            row = overlay.find(other)
+            if row is None:
+                raise Problem(422, f"nodes[{place}].edges[{edge}] is not in the graph")
+            rows.append(row)
+        key = node_key(node.id) if node.id is not None else node_key("" if x is None else x.tobytes().hex())
+        targets.append(Target(*overlay.visitor(key, x, rows)))
+    return targets
+
+
+def _fail(job: Job, error: Exception) -> None:
+    if job.done.set_running_or_notify_cancel():
+        job.done.set_exception(error)

@@ -1,0 +1,176 @@
+"""A small client: one connection, typed answers, nothing beyond the standard library and NumPy.
+
+with Client("http://127.0.0.1:8000") as client:
+    client.embed(ids=["pythag"]).vectors
+"""
+
+import base64
+import http.client
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsage.errors import ConfigError, GraphSageError
+
+
+class ServiceError(GraphSageError):
+    """The service answered with a problem; `status` is the HTTP status."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(f"the service answered {status}: {detail}")
+        self.status, self.detail = status, detail
+
+
+@dataclass(frozen=True)
+class Version:
+    generation: int
+    sequence: int
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node to ask about or to store: raw attributes, or ready features; and the nodes it is joined with."""
+
+    id: str | None = None
+    attributes: Mapping[str, Any] | None = None
+    features: Sequence[float] | None = None
+    edges: Sequence[str] = ()
+    label: str | Sequence[str] | None = None
+
+    def said(self) -> dict[str, Any]:
+        plain = {"id": self.id, "attributes": self.attributes, "edges": list(self.edges), "label": self.label,
+                 "features": None if self.features is None else [float(x) for x in self.features]}  # fmt: skip
+        return {name: value for name, value in plain.items() if value is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """`vectors` (B, dim): those of the ids, then those of the nodes sent along."""
+
+    vectors: npt.NDArray[np.float32]
+    model: str
+    graph: Version
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """`classes` is the one class, or all labels that hold; `probabilities` are best first."""
+
+    classes: tuple[str, ...]
+    probabilities: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    id: str
+    cosine: float
+
+
+@dataclass(frozen=True)
+class NodeInfo:
+    id: str
+    attributes: dict[str, Any]
+    label: str | list[str] | None
+    degree: int
+    neighbors: list[str]
+    prediction: dict[str, Any] | None = field(default=None)
+
+
+class Client:
+    """Turned away by load (429, 503), a request is sent again up to `retries` times."""
+
+    def __init__(self, address: str, key: str | None = None, *, timeout: float = 30.0, retries: int = 3) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(f"the address must begin with http:// or https://; got {address!r}")
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._connection = kind(parts.hostname, parts.port, timeout=timeout)
+        self._prefix, self._retries = parts.path.rstrip("/"), retries
+        self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+
+    def embed(self, ids: Sequence[str] = (), nodes: Sequence[Node] = ()) -> Embeddings:
+        asked = {"ids": list(ids), "nodes": [node.said() for node in nodes], "encoding": "base64"}
+        said = self._ask("POST", "/v1/embed", asked)
+        rows = [np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in said["results"]]
+        return Embeddings(np.stack(rows).astype(np.float32), said["model"], Version(**said["graph"]))
+
+    def predict(self, ids: Sequence[str] = (), nodes: Sequence[Node] = ()) -> list[Prediction]:
+        said = self._ask("POST", "/v1/predict", {"ids": list(ids), "nodes": [node.said() for node in nodes]})
+        return [Prediction(tuple(each["labels"]) if "labels" in each else (each["class"],), each["probabilities"])
+                for each in said["results"]]  # fmt: skip
+
+    def search(self, id: str | None = None, node: Node | None = None, k: int = 10) -> list[Neighbor]:
+        asked = {"k": k, **({"id": id} if id is not None else {}), **({"node": node.said()} if node else {})}
+        return [Neighbor(**each) for each in self._ask("POST", "/v1/search", asked)["results"]]
+
+    def node(self, id: str, neighbors: int = 50) -> NodeInfo:
+        said = self._ask("GET", f"/v1/nodes/{quote(id, safe='')}?neighbors={neighbors}")
+        return NodeInfo(**{name: said[name] for name in NodeInfo.__dataclass_fields__})
+
+    def put_nodes(self, nodes: Sequence[Node]) -> Version:
+        """Durable when this returns."""
+        return Version(**self._ask("PUT", "/v1/nodes", {"nodes": [node.said() for node in nodes]})["graph"])
+
+    def put_edges(self, edges: Sequence[tuple[str, str]]) -> Version:
+        asked = [{"source": source, "target": target} for source, target in edges]
+        return Version(**self._ask("PUT", "/v1/edges", {"edges": asked})["graph"])
+
+    def delete_node(self, id: str) -> Version:
+        return Version(**self._ask("DELETE", f"/v1/nodes/{quote(id, safe='')}")["graph"])
+
+    def delete_edge(self, source: str, target: str) -> Version:
+        return Version(**self._ask("DELETE", f"/v1/edges?{urlencode({'source': source, 'target': target})}")["graph"])
+
+    def model(self) -> dict[str, Any]:
+        return self._ask("GET", "/v1/model")
+
+    def reload(self) -> str:
+        return str(self._ask("POST", "/v1/admin/reload")["model"])
+
+    def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        content = None if body is None else json.dumps(body, allow_nan=False)
+        for attempt in range(self._retries + 1):
+            status, answer, wait = self._once(method, path, content, again=attempt < self._retries)
+            if status == 200:
+                said: dict[str, Any] = json.loads(answer)
+                return said
+            if status not in (429, 503) or attempt == self._retries:
+                raise ServiceError(status, _detail(answer))
+            time.sleep(wait * (1 + attempt) / 2)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _once(self, method: str, path: str, content: str | None, again: bool) -> tuple[int, bytes, float]:
+        try:
+            self._connection.request(method, self._prefix + path, content, self._headers)
+            response = self._connection.getresponse()
+            answer = response.read()
+        except (http.client.HTTPException, ConnectionError):
+            self._connection.close()
+            if again and method != "DELETE":  # adding twice is adding once; a second delete would find nothing
+                return 503, b"", 0.1
+            raise
+        return response.status, answer, float(response.headers.get("Retry-After") or 0.1)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:  # fmt: skip
+        self.close()
+
+
+def _detail(answer: bytes) -> str:
+    try:
+        return str(json.loads(answer)["detail"])
+    except (ValueError, KeyError, TypeError):
+        return "no reason given"

@@ -1,0 +1,120 @@
+"""The gate before the application: keys, load and body size are settled here, in this order, before a body is read.
+
+Health is never turned away. What is turned away costs next to nothing.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from graphsage.serving.keys import WRITE, ApiKeys
+from graphsage.serving.metrics import Metrics
+from graphsage.serving.problem import Problem, problem_body, retry
+from graphsage.serving.settings import Settings
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+HEALTH = ("/healthz", "/readyz")
+_READS = ("/v1/embed", "/v1/predict", "/v1/search")  # POST that changes nothing
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class Gate:
+    def __init__(self, app: App, settings: Settings, keys: ApiKeys, metrics: Metrics) -> None:
+        self._app, self._settings, self._keys, self._metrics = app, settings, keys, metrics
+        self.waiting = 0
+
+    @property
+    def full(self) -> bool:
+        return self.waiting >= self._settings.max_waiting
+
+    def turned_away(self) -> None:
+        self._metrics.rejected.inc()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in HEALTH:
+            await self._app(scope, receive, send)
+            return
+        try:
+            self._authorize(scope)
+            if not scope["path"].startswith("/v1/"):
+                await self._app(scope, receive, send)
+                return
+            if self.full:
+                self.turned_away()
+                raise retry(429, "the service is at its limit; try again after a pause")
+            self._check_length(scope)
+        except Problem as problem:
+            await _answer(send, problem)
+            return
+        self.waiting += 1
+        try:
+            with self._metrics.timed(scope["path"]):
+                body = await self._body(receive)
+                await self._app(scope, _replay(body, receive), send)
+        except Problem as problem:
+            await _answer(send, problem)
+        finally:
+            self.waiting -= 1
+
+    def _authorize(self, scope: Scope) -> None:
+        if not self._keys:
+            return
+        headers = {name: value for name, value in scope["headers"] if name in (b"authorization", b"x-api-key")}
+        role = self._keys.role(headers.get(b"authorization", b""), headers.get(b"x-api-key", b""))
+        if role is None:
+            ask = 'Basic realm="graphsage"' if scope["path"] == "/" else "Bearer"
+            raise Problem(401, "send a key: Authorization: Bearer KEY", {"WWW-Authenticate": ask})
+        reads = scope["method"] in _SAFE or (scope["method"] == "POST" and scope["path"] in _READS)
+        if role != WRITE and not reads:
+            raise Problem(403, "this needs a write key")
+
+    def _check_length(self, scope: Scope) -> None:
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit() and int(value) > self._settings.max_body:
+                raise self._too_large()
+
+    async def _body(self, receive: Receive) -> bytes:
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self._settings.deadline):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Problem(400, "the client went away")
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > self._settings.max_body:
+                        raise self._too_large()
+                    if not message.get("more_body"):
+                        return b"".join(parts)
+        except TimeoutError:
+            raise Problem(408, "the body did not come in time") from None
+
+    def _too_large(self) -> Problem:
+        return Problem(413, f"a body may have {self._settings.max_body} bytes")
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def again() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _answer(send: Send, problem: Problem) -> None:
+    body = problem_body(problem.status, problem.detail)
+    headers = {"Content-Type": "application/problem+json", "Content-Length": str(len(body)), **problem.headers}
+    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": problem.status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,64 @@
+"""A model in service: what a reload swaps as a whole."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphsage.errors import BundleError
+from graphsage.inference.export import class_names
+from graphsage.inference.model import THRESHOLD, Model, load
+from graphsage.live.cap import Cap
+from graphsage.live.embed import LiveEncoder
+from graphsage.live.rows import Rows, fingerprint
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """`version` is a digest of the bundle: two that are equal give the same vectors."""
+
+    version: str
+    encoder: LiveEncoder
+    rows: Rows
+    cap: Cap
+    classes: tuple[str, ...]
+    multilabel: bool
+    features: str
+    about: dict[str, Any]
+
+    @property
+    def dim(self) -> int:
+        return self.encoder.encoder.config.dim
+
+    def prediction(self, p: Tensor) -> dict[str, Any]:
+        """Probabilities (C,) as an answer: best first."""
+        order = torch.argsort(p, descending=True, stable=True).tolist()
+        named = {self.classes[c]: float(p[c]) for c in order}
+        if self.multilabel:
+            return {"labels": [self.classes[c] for c in order if float(p[c]) > THRESHOLD], "probabilities": named}
+        return {"class": self.classes[order[0]], "probability": float(p[order[0]]), "probabilities": named}
+
+
+def load_model(run: Path, inference: str | None) -> Loaded:
+    """Load a bundle and try it: one that cannot embed is refused here."""
+    model = load(run)
+    version = sha256((run / "config.json").read_bytes() + (inference or "").encode()).hexdigest()[:12]
+    return ready(model, version, inference)
+
+
+def ready(model: Model, version: str, inference: str | None = None) -> Loaded:
+    encoder = LiveEncoder.of(model, inference)
+    for name, tensor in model.encoder.state_dict().items():
+        if not bool(torch.isfinite(tensor).all()):
+            raise BundleError(f"the model's {name!r} holds NaN or infinity; train it again")
+    names = () if model.head is None else class_names(model, model.head.linear.out_features)
+    about = {"data": model.about.get("data"), "aggregator": model.encoder.config.aggregator,
+             "layers": model.encoder.config.num_layers, "dim": model.encoder.config.dim,
+             "inference": encoder.inference, "sample_sizes": list(model.sampling.sample_sizes),
+             "max_degree": model.sampling.max_degree}  # fmt: skip
+    about["data"] = str(about["data"]).rpartition("/")[2] if about["data"] is not None else None
+    return Loaded(version, encoder, Rows(model), Cap.of(model.sampling, model.seed), names, model.multilabel,
+                  fingerprint(model), about)  # fmt: skip

@@ -1,0 +1,146 @@
+"""The map: every node as a point. Positions are computed once and stored; new nodes are projected as they arrive."""
+
+import json
+import threading
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsage.atomic import atomic_file
+from graphsage.errors import DataError
+from graphsage.graph.storage import load_array
+from graphsage.serving.index import Vectors
+
+UNKNOWN = 0xFFFF  # the color number of a node without class
+_NEAR = 5
+
+
+@dataclass(frozen=True)
+class Point:
+    id: str
+    x: float
+    y: float
+    color: int
+    gone: bool = False
+
+
+@dataclass
+class NodeMap:
+    """Points of the nodes `ids`, and what changed since: numbered, so that a page can ask for what is new to it.
+
+    A map that was folded has another `epoch`: a page that knows an earlier one loads everything again.
+    """
+
+    ids: tuple[str, ...]
+    xy: Vectors
+    colors: npt.NDArray[np.uint16]
+    classes: tuple[str, ...]
+    method: str
+    epoch: int = 0
+
+    def __post_init__(self) -> None:
+        self._guard = threading.Lock()
+        self._place = {id: place for place, id in enumerate(self.ids)}
+        self._moved: dict[str, tuple[int, Point]] = {}  # in the order of the numbers
+        self._count = 0
+
+    def put(self, id: str, near: list[tuple[str, float]], color: int) -> None:
+        """A node lands among the nodes it is nearest to, weighted by how near they are."""
+        spots = [(spot, max(cosine, 0.0) ** 8 + 1e-9) for other, cosine in near[:_NEAR]
+                 if other != id and (spot := self.place(other)) is not None]  # fmt: skip
+        total = sum(weight for _, weight in spots)
+        x = sum(spot[0] * weight for spot, weight in spots) / total if spots else 0.0
+        y = sum(spot[1] * weight for spot, weight in spots) / total if spots else 0.0
+        self._note(Point(id, float(x), float(y), color))
+
+    def remove(self, id: str) -> None:
+        self._note(Point(id, 0.0, 0.0, UNKNOWN, gone=True))
+
+    def _note(self, point: Point) -> None:
+        with self._guard:
+            self._count += 1
+            self._moved.pop(point.id, None)
+            self._moved[point.id] = (self._count, point)
+
+    def place(self, id: str) -> tuple[float, float] | None:
+        moved = self._moved.get(id)
+        if moved is not None:
+            return None if moved[1].gone else (moved[1].x, moved[1].y)
+        at = self._place.get(id)
+        return None if at is None else (float(self.xy[at, 0]), float(self.xy[at, 1]))
+
+    def since(self, number: int) -> dict[str, Any]:
+        """What changed after the change of that number."""
+        with self._guard:
+            rest = []
+            for at, point in reversed(self._moved.values()):
+                if at <= number:
+                    break
+                rest.append(point)
+            count = self._count
+        said = [{"id": p.id, "gone": True} if p.gone else {"id": p.id, "x": p.x, "y": p.y, "color": p.color}
+                for p in reversed(rest)]  # fmt: skip
+        return {"epoch": self.epoch, "next": count, "changes": said}
+
+    def folded(self, ids: tuple[str, ...], colors: npt.NDArray[np.uint16]) -> "NodeMap":
+        """The same map of the nodes that there are now, without a list of changes."""
+        xy = np.array([self.place(id) or (0.0, 0.0) for id in ids], np.float32).reshape(-1, 2)
+        return NodeMap(ids, xy, colors, self.classes, self.method, self.epoch + 1)
+
+    def packed(self) -> bytes:
+        """Count (uint32), x and y (float32), colors (uint16), little-endian, then the ids as a JSON list."""
+        head = np.array([len(self.ids)], "<u4").tobytes()
+        columns = [self.xy[:, 0].astype("<f4"), self.xy[:, 1].astype("<f4"), self.colors.astype("<u2")]
+        ids = json.dumps(self.ids, ensure_ascii=True).encode()
+        return head + b"".join(column.tobytes() for column in columns) + ids
+
+
+def positions(z: Vectors, method: str) -> Vectors:
+    """(N, 2) within the square from -1 to 1."""
+    centered = z - z.mean(axis=0)
+    _, vectors = np.linalg.eigh(centered.T.astype(np.float64) @ centered)
+    axes = vectors[:, ::-1][:, :2]
+    axes *= np.where(axes[np.abs(axes).argmax(axis=0), [0, 1]] < 0, -1, 1)  # the sign of an axis says nothing
+    xy = centered @ axes
+    if method == "tsne":
+        from openTSNE import TSNE
+
+        start = (xy / (xy[:, 0].std() + 1e-12) * 1e-4).astype(np.float64)
+        perplexity = min(30.0, max(1.0, (len(z) - 1) / 4))
+        gradient = "fft" if len(z) > 10_000 else "bh"
+        fitted = TSNE(perplexity=perplexity, n_jobs=1, random_state=0, initialization=start,
+                      negative_gradient_method=gradient).fit(z)  # fmt: skip
+        xy = np.asarray(fitted)
+    low, high = np.quantile(xy, [0.001, 0.999], axis=0)
+    xy = xy - (low + high) / 2
+    reach = float((high - low).max()) / 2
+    placed: Vectors = np.clip(xy / (reach or 1.0), -1.2, 1.2).astype(np.float32)
+    return placed
+
+
+def stored_positions(folder: Path, ids: tuple[str, ...], z: Vectors, model: str, method: str) -> Vectors:
+    """Positions kept in `folder` for these nodes and this model; computed and kept where there are none."""
+    path, about = folder / "map.npy", folder / "map.json"
+    digest = sha256(json.dumps([model, method, ids]).encode()).hexdigest()
+    try:
+        said = json.loads(about.read_text(encoding="utf-8"))
+        if said == {"nodes": digest, "points": _sum(path)}:
+            kept = np.array(load_array(path))
+            if kept.shape == (len(ids), 2) and kept.dtype == np.float32:
+                return kept
+    except (OSError, ValueError, DataError):
+        pass
+    made = positions(z, method)
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        np.save(file, made)
+    with atomic_file(about) as temporary:
+        temporary.write_text(json.dumps({"nodes": digest, "points": _sum(path)}), encoding="utf-8")
+    return made
+
+
+def _sum(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,79 @@
+"""One process that serves: binds, answers, and on SIGTERM or SIGINT finishes what is in flight and exits with 0."""
+
+import gc
+import ipaddress
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+import uvicorn
+
+from graphsage.errors import ConfigError
+from graphsage.serving.app import make_app
+from graphsage.serving.keys import ApiKeys
+from graphsage.serving.memory import give_back
+from graphsage.serving.protocol import protocol_for
+from graphsage.serving.service import Service
+from graphsage.serving.settings import Settings
+
+GRACE = 10  # seconds that requests in flight have after a signal
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's raises the signal again when it is done, so that the process would die of it instead of exiting."""
+
+    on_start: Callable[[str], None]
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            self.on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
+
+def check_address(host: str, keys: ApiKeys) -> None:
+    """Only this machine may come without a key."""
+    try:
+        local = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        local = False
+    if not local and not keys:
+        raise ConfigError(f"{host} can be reached from other machines; give keys with --keys FILE or in "
+                          "GRAPHSAGE_READ_KEYS and GRAPHSAGE_WRITE_KEYS, or serve on 127.0.0.1")  # fmt: skip
+
+
+def serve(run: Path, folder: Path, *, host: str, port: int, keys: ApiKeys, settings: Settings,
+          inference: str | None = None, map_method: str = "pca", threads: int = 1,
+          on_start: Callable[[str], None] = print) -> None:  # fmt: skip
+    """Serve until a signal comes."""
+    check_address(host, keys)
+    torch.set_num_threads(threads)
+    service = Service(run, folder, settings, inference=inference, map_method=map_method)
+    try:
+        app = make_app(service, keys)
+        config = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False,
+                                http=protocol_for(app), server_header=False, lifespan="off", backlog=2048,
+                                timeout_graceful_shutdown=GRACE, timeout_keep_alive=75)  # fmt: skip
+        server = _Server(config)
+        server.on_start = on_start
+        give_back()
+        gc.freeze()  # the model and the libraries need not be looked at again
+        sys.setswitchinterval(0.001)  # the thread that answers must not wait long for the one that computes
+        server.run()
+        if not server.started:
+            raise ConfigError(f"cannot serve on {host} port {port}; is another process using it?")
+    finally:
+        service.close()

@@ -1,0 +1,153 @@
+"""What requests and answers look like; the OpenAPI page is made of these."""
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+
+from graphsage.live.check import LONGEST_ID
+from graphsage.serving.settings import Settings
+
+_LIMITS = Settings()
+Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID, description="A node's name.")]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def plain(value: Any) -> Any:
+    """Refuse what JSON cannot hold, though Python's reader lets it in: NaN, infinity, halves of characters."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            plain(name)
+            plain(each)
+    elif isinstance(value, list):
+        for each in value:
+            plain(each)
+    elif isinstance(value, str):
+        value.encode()  # UnicodeEncodeError is a ValueError
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("must be finite")
+    return value
+
+
+Attributes = Annotated[dict[str, JsonValue], Field(max_length=256), AfterValidator(plain)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+
+
+class NewNode(Strict):
+    """A node that need not be in the graph: its attributes (or ready features) and the nodes it is joined with."""
+
+    id: Id | None = None
+    attributes: Attributes | None = Field(None, description="The columns that the model's features are made of.")
+    features: list[Number] | None = Field(None, max_length=65536, description="Ready features instead of attributes.")
+    edges: list[Id] = Field(default_factory=list, max_length=_LIMITS.max_neighbors)
+
+
+class Asked(Strict):
+    """Known nodes by id, then nodes sent along, which are not stored."""
+
+    ids: list[Id] = Field(default_factory=list, max_length=_LIMITS.max_nodes)
+    nodes: list[NewNode] = Field(default_factory=list, max_length=_LIMITS.max_nodes)
+
+
+class EmbedRequest(Asked):
+    encoding: Literal["list", "base64"] = Field("list", description="base64: little-endian float32.")
+
+
+class PredictRequest(Asked):
+    pass
+
+
+class SearchRequest(Strict):
+    """The nodes nearest to a known one, or to one that is sent along: give one of the two."""
+
+    id: Id | None = None
+    node: NewNode | None = None
+    k: int = Field(10, ge=1, le=1000)
+
+
+class StoredNode(NewNode):
+    """A node to add; of one that is there, what is given replaces what was, and edges are added."""
+
+    id: Id
+    label: Id | list[Id] | None = Field(None, description="Its class, or a list of labels where nodes have many.")
+
+
+class PutNodes(Strict):
+    nodes: list[StoredNode] = Field(min_length=1, max_length=_LIMITS.max_nodes)
+
+
+class Edge(Strict):
+    source: Id
+    target: Id
+
+
+class PutEdges(Strict):
+    edges: list[Edge] = Field(min_length=1, max_length=_LIMITS.max_nodes)
+
+
+class BackupRequest(Strict):
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Folder made beside the live graph.")
+
+
+class GraphVersion(BaseModel):
+    generation: int
+    sequence: int
+
+
+class Answer(BaseModel):
+    model: str = Field(description="Version of the model.")
+    graph: GraphVersion
+
+
+class Embedded(BaseModel):
+    id: str | None
+    embedding: list[float] | str
+
+
+class Embeddings(Answer):
+    dim: int
+    results: list[Embedded]
+
+
+class Prediction(BaseModel):
+    """`class` and `probability`, or `labels` where nodes have many; all probabilities, best first."""
+
+    model_config = ConfigDict(extra="allow")
+    probabilities: dict[str, float]
+
+
+class Predictions(Answer):
+    results: list[dict[str, Any]]
+
+
+class Found(BaseModel):
+    id: str
+    cosine: float
+
+
+class SearchAnswer(Answer):
+    recall: float
+    results: list[Found]
+
+
+class Changed(BaseModel):
+    graph: GraphVersion
+
+
+class NodeAnswer(Answer):
+    id: str
+    attributes: dict[str, Any]
+    label: str | list[str] | None
+    degree: int
+    neighbors: list[str]
+    prediction: dict[str, Any] | None
+
+
+class ProblemAnswer(BaseModel):
+    type: str
+    title: str
+    status: int
+    detail: str

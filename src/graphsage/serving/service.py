@@ -1,0 +1,60 @@
+"""The service without HTTP: a live graph, a model, a micro-batcher and what follows in the background."""
+
+import threading
+from pathlib import Path
+
+from graphsage.errors import BundleError
+from graphsage.live.faults import fault
+from graphsage.live.manifest import read_manifest
+from graphsage.live.store import LiveGraph
+from graphsage.serving.batcher import Batcher
+from graphsage.serving.follower import Follower
+from graphsage.serving.loaded import Loaded, load_model
+from graphsage.serving.metrics import Metrics
+from graphsage.serving.settings import Settings
+
+
+class Service:
+    def __init__(self, run: Path, folder: Path, settings: Settings | None = None, *, inference: str | None = None,
+                 map_method: str = "pca") -> None:  # fmt: skip
+        self.settings = settings or Settings()
+        self.metrics = Metrics()
+        self.run, self._inference, self._reloading = run, inference, threading.Lock()
+        self.model = load_model(run, inference)
+        self._check_features(self.model, read_manifest(folder).features)
+        self.live = LiveGraph(folder, self.model.cap)
+        self.batcher = Batcher(self.live, lambda: self.model, self.metrics, self.settings.batch)
+        self.follower = Follower(self.live, self.batcher, self.settings, self.metrics, lambda: self.model, map_method,
+                                 folder)  # fmt: skip
+        self.follower.start()
+
+    def reload(self) -> Loaded:
+        """Swap in the model that the run's folder holds now; a bad one is refused, and the old one stays."""
+        with self._reloading:
+            fresh = load_model(self.run, self._inference)
+            self._check_features(fresh, self.live.manifest.features)
+            fault("reload.loaded")
+
+            def swap() -> None:
+                self.model = fresh
+
+            self.live.use(fresh.cap, swap)
+            fault("reload.swapped")
+            return fresh
+
+    def _check_features(self, model: Loaded, features: str) -> None:
+        if features and model.features != features:
+            raise BundleError(f"the model in {self.run} makes features by other recipes than the live graph's; "
+                              "create a live graph for it: graphsage live create RUN FOLDER")  # fmt: skip
+
+    def refresh_gauges(self) -> None:
+        version = self.live.version
+        self.metrics.nodes.set(self.live.num_nodes)
+        self.metrics.generation.set(version.generation)
+        self.metrics.sequence.set(version.sequence)
+        self.metrics.journal.set(self.live.waiting)
+
+    def close(self) -> None:
+        self.follower.close()
+        self.batcher.close()
+        self.live.close()

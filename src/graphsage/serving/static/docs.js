@@ -1,0 +1,35 @@
+// The OpenAPI description as a page that can be read.
+
+import { element } from "/static/panel.js";
+
+function resolved(schema, all, depth = 0) {
+  if (!schema || depth > 5) return {};
+  if (schema.$ref) return resolved(all[schema.$ref.split("/").pop()], all, depth + 1);
+  if (schema.anyOf) return schema.anyOf.map((each) => resolved(each, all, depth + 1));
+  if (schema.type === "array") return [resolved(schema.items, all, depth + 1)];
+  if (schema.properties) {
+    return Object.fromEntries(Object.entries(schema.properties).map(([name, each]) =>
+      [name + ((schema.required || []).includes(name) ? "" : "?"), resolved(each, all, depth + 1)]));
+  }
+  return [schema.type || "any", schema.enum && schema.enum.join(" | "), schema.description].filter(Boolean).join(": ");
+}
+
+function route(path, method, said, all) {
+  const parts = [element("summary", {}, element("span", { class: "method" }, method.toUpperCase()),
+    element("code", {}, path), ` ${said.summary || ""}`), element("p", {}, said.description || "")];
+  for (const each of said.parameters || []) {
+    parts.push(element("p", {}, element("code", {}, each.name), ` in the ${each.in}`));
+  }
+  const shown = (title, schema) => parts.push(element("p", {}, title),
+    element("pre", {}, JSON.stringify(resolved(schema, all), null, 2)));
+  const body = said.requestBody && said.requestBody.content["application/json"];
+  if (body) shown("Body", body.schema);
+  const answer = said.responses["200"] && (said.responses["200"].content || {})["application/json"];
+  if (answer && Object.keys(answer.schema || {}).length) shown("Answer", answer.schema);
+  return element("details", {}, ...parts);
+}
+
+const openapi = await (await fetch("/openapi.json")).json();
+const made = Object.entries(openapi.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, said]) => route(path, method, said, openapi.components.schemas)));
+document.getElementById("routes").replaceChildren(...made);

@@ -1,0 +1,54 @@
+// What is said about a node. Everything is set as text: nothing that a node is called can be markup.
+
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "onclick") made.addEventListener("click", value);
+    else if (name === "style") Object.entries(value).forEach(([key, to]) => made.style.setProperty(key, to));
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function bars(prediction) {
+  const best = Object.entries(prediction.probabilities).slice(0, 6);
+  return element("ul", { class: "bars" }, ...best.map(([name, p]) =>
+    element("li", { style: { "--share": `${(p * 100).toFixed(1)}%` } },
+      element("span", {}, name), element("span", {}, `${(p * 100).toFixed(1)} %`))));
+}
+
+function chips(names, choose, notes = []) {
+  return element("div", { class: "chips" }, ...names.map((name, i) =>
+    element("button", { type: "button", title: notes[i] || "", onclick: () => choose(name) }, name)));
+}
+
+function attributes(said) {
+  const list = element("dl", { class: "attributes" });
+  for (const [name, value] of Object.entries(said)) {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    list.append(element("dt", {}, name), element("dd", {}, text));
+  }
+  return list;
+}
+
+export function showNode(place, node, near, choose) {
+  const label = Array.isArray(node.label) ? node.label.join(", ") : node.label;
+  const parts = [element("h2", { id: "chosen" }, node.id)];
+  if (label) parts.push(element("p", {}, `Class: ${label}`));
+  if (node.prediction) parts.push(element("h3", {}, "Prediction"), bars(node.prediction));
+  if (near) parts.push(element("h3", {}, "Nearest by embedding"),
+    chips(near.results.map((r) => r.id), choose, near.results.map((r) => `cosine ${r.cosine.toFixed(3)}`)));
+  const more = node.degree > node.neighbors.length ? `, ${node.neighbors.length} shown` : "";
+  parts.push(element("h3", {}, `Neighbors (${node.degree}${more})`), chips(node.neighbors, choose));
+  if (Object.keys(node.attributes).length) parts.push(element("h3", {}, "Attributes"), attributes(node.attributes));
+  place.replaceChildren(...parts);
+}
+
+export function showTry(place, prediction, near, choose) {
+  const parts = [element("h2", { id: "chosen" }, "A node that is not stored")];
+  if (prediction) parts.push(element("h3", {}, "Prediction"), bars(prediction));
+  parts.push(element("h3", {}, "Nearest by embedding"),
+    chips(near.results.map((r) => r.id), choose, near.results.map((r) => `cosine ${r.cosine.toFixed(3)}`)));
+  place.replaceChildren(...parts);
+}

@@ -1,0 +1,150 @@
+"""A live graph is held against plain dictionaries: whatever happens, it is the graph one would build from scratch."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from live_models import features_of, graph_of, live_from, model_of, open_live, overlay_of, vectors
+
+from graphsage.live.change import Change, NodeChange
+from graphsage.live.store import LiveGraph
+from graphsage.live.whole import whole
+
+NAMES = st.sampled_from([f"n{i}" for i in range(9)])
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # thousands of fsyncs; durability is tested elsewhere
+VERSIONS = st.integers(0, 3)
+
+
+class AgainstDictionaries(RuleBasedStateMachine):
+    """The degree cap of 3 makes hubs of most nodes, so that every change moves thresholds."""
+
+    directed, aggregator, cap = False, "mean", "symmetric"
+
+    @initialize(edges=st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=8, max_size=25))
+    def begin(self, edges: set[tuple[int, int]]) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="live-", dir=MEMORY))
+        self.model = model_of(self.aggregator, cap=self.cap)
+        self.nodes: dict[str, Any] = {f"n{i}": features_of(f"n{i}") for i in range(7)}
+        self.edges = {self.edge(f"n{u}", f"n{v}") for u, v in edges}
+        graph = graph_of(self.nodes, self.edges, self.directed)
+        self.live: LiveGraph = live_from(self.folder / "store", graph, self.model)
+        self.changes = 0
+
+    def edge(self, u: str, v: str) -> tuple[str, str]:
+        return (u, v) if self.directed or u < v else (v, u)
+
+    def make(self, change: Change) -> None:
+        self.changes += 1
+        assert self.live.apply(change).sequence == self.changes
+
+    @rule(id=NAMES, version=VERSIONS, around=st.sets(NAMES, max_size=4))
+    def put_node(self, id: str, version: int, around: set[str]) -> None:
+        edges = [(other, id) for other in sorted(around) if other in self.nodes or other == id]
+        self.make(Change((NodeChange(id, features_of(id, version), {"version": version}),), tuple(edges)))
+        self.nodes[id] = features_of(id, version)  # an old one keeps its place in the order
+        self.edges |= {self.edge(u, v) for u, v in edges}
+
+    @rule(u=st.integers(0, 99), v=st.integers(0, 99))
+    def put_edge(self, u: int, v: int) -> None:
+        ids = list(self.nodes)
+        pair = (ids[u % len(ids)], ids[v % len(ids)])
+        self.make(Change(edges=(pair,)))
+        self.edges.add(self.edge(*pair))
+
+    @precondition(lambda self: self.edges)
+    @rule(pick=st.integers(0, 99), turned=st.booleans())
+    def cut_edge(self, pick: int, turned: bool) -> None:
+        u, v = sorted(self.edges)[pick % len(self.edges)]
+        if turned and not self.directed:
+            u, v = v, u
+        self.make(Change(cut=((u, v),)))
+        self.edges.discard(self.edge(u, v))
+
+    @rule(u=NAMES, v=NAMES)
+    def cut_what_may_not_be_there(self, u: str, v: str) -> None:
+        if u in self.nodes and v in self.nodes:
+            self.make(Change(cut=((u, v),)))
+            self.edges.discard(self.edge(u, v))
+
+    @precondition(lambda self: len(self.nodes) > 1)
+    @rule(pick=st.integers(0, 99))
+    def delete_node(self, pick: int) -> None:
+        id = list(self.nodes)[pick % len(self.nodes)]
+        self.make(Change(gone=(id,)))
+        del self.nodes[id]
+        self.edges = {pair for pair in self.edges if id not in pair}
+
+    @rule()
+    def compact(self) -> None:
+        self.live.compact()
+
+    @rule()
+    def reopen(self) -> None:
+        self.live.close()
+        self.live = open_live(self.folder / "store", self.model)
+
+    @invariant()
+    def it_is_the_graph_built_from_scratch(self) -> None:
+        if not hasattr(self, "live"):
+            return
+        ids = list(self.nodes)
+        plain = graph_of(self.nodes, self.edges, self.directed)
+        with self.live.reading() as (overlay, version):
+            found, shown = whole(overlay).graph, whole(overlay, capped=True).graph
+            ours = {how: vectors(overlay, self.model, ids, how) for how in ("exact", "sampled")}
+        assert version.sequence == self.changes
+        assert list(found.ids or ()) == ids
+        assert found.indptr.tolist() == plain.indptr.tolist()
+        assert found.indices.tolist() == plain.indices.tolist()
+        assert torch.equal(found.features, plain.features)
+        fresh = overlay_of(plain, self.model)
+        assert shown.indices.tolist() == whole(fresh, capped=True).graph.indices.tolist()
+        for how, z in ours.items():
+            assert torch.equal(z, vectors(fresh, self.model, ids, how))
+        if int(plain.degrees.max()) <= 3 and self.aggregator != "lstm":  # the library's own exact inference
+            uncapped = model_of(self.aggregator, max_degree=None)
+            assert torch.allclose(ours["exact"], uncapped.embed(plain), atol=1e-6)
+
+    def teardown(self) -> None:
+        if hasattr(self, "live"):
+            self.live.close()
+            shutil.rmtree(self.folder)
+
+
+class Directed(AgainstDictionaries):
+    directed = True
+
+
+class CappedByRow(AgainstDictionaries):
+    cap, aggregator = "row", "pool"
+
+
+class Lstm(AgainstDictionaries):
+    aggregator = "lstm"
+
+
+@pytest.mark.parametrize(("machine", "examples"), [(AgainstDictionaries, 12), (Directed, 6), (CappedByRow, 6),
+                                                   (Lstm, 2)])  # fmt: skip
+def test_a_live_graph_is_the_graph_built_from_scratch(machine: type[AgainstDictionaries], examples: int) -> None:
+    small = settings(max_examples=examples, stateful_step_count=20, deadline=None, derandomize=True)
+    machine.TestCase.settings = small
+    case = machine.TestCase()
+    case.runTest()
+
+
+@pytest.mark.slow
+def test_a_live_graph_is_the_graph_built_from_scratch_at_length() -> None:
+    for machine in (AgainstDictionaries, Directed, CappedByRow):
+        machine.TestCase.settings = settings(max_examples=300, stateful_step_count=50, deadline=None)
+        machine.TestCase().runTest()
+
+
+def test_features_of_names_are_told_apart() -> None:
+    assert not np.array_equal(features_of("n1"), features_of("n1", 1))

@@ -1,0 +1,207 @@
+"""A store: one owner, nothing acknowledged is lost, compaction beside reads and writes, backup and verification."""
+
+import multiprocessing
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from live_models import WIDTH, features_of, graph_of, live_from, model_of, open_live, vectors
+
+from graphsage.errors import DataError, OutputError, StoreError, UnknownNodeError
+from graphsage.live.backup import backup, restore, verify
+from graphsage.live.cap import Cap
+from graphsage.live.change import Change, NodeChange
+from graphsage.live.faults import POINTS, arm
+from graphsage.live.store import LiveGraph, create_store
+from graphsage.live.whole import whole
+
+NODES = {f"n{i}": features_of(f"n{i}") for i in range(6)}
+EDGES = {("n0", "n1"), ("n1", "n2"), ("n3", "n4")}
+MODEL = model_of()
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> LiveGraph:
+    said = [{"word": id} for id in NODES]
+    return live_from(tmp_path / "store", graph_of(NODES, EDGES), MODEL, attributes=said)
+
+
+def node(id: str, version: int = 0) -> NodeChange:
+    return NodeChange(id, features_of(id, version), {"version": version})
+
+
+def test_one_process_owns_a_store(live: LiveGraph) -> None:
+    with pytest.raises(StoreError, match=f"in use by process {os.getpid()}; one process owns a live graph"):
+        open_live(live.folder, MODEL)
+    live.close()
+    open_live(live.folder, MODEL).close()
+
+
+def test_a_folder_that_is_no_store_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"not a live graph: manifest\.json is missing"):
+        open_live(tmp_path, MODEL)
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(StoreError, match=r"manifest\.json is damaged"):
+        open_live(tmp_path, MODEL)
+
+
+def test_creating_twice_is_refused(live: LiveGraph) -> None:
+    live.close()
+    with pytest.raises(StoreError, match="already"):
+        create_store(live.folder, graph_of(NODES, EDGES))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "sentence"),
+    [
+        (Change(edges=(("n0", "nobody"),)), UnknownNodeError, r"edges\[0\] has a target that is not in the graph"),
+        (Change(cut=(("n0", "n1"), ("nobody", "n1"))), UnknownNodeError, r"cut\[1\] has a source"),
+        (Change(gone=("nobody",)), UnknownNodeError, r"gone\[0\]"),
+        (Change(gone=("n0", "n0")), UnknownNodeError, r"gone\[1\]"),
+        (Change((NodeChange("new"),)), DataError, r"nodes\[0\] is new and needs features"),
+        (Change((NodeChange("new", features_of("x")[:2]),)), DataError, f"must have {WIDTH} features; got 2"),
+        (Change((NodeChange("", features_of("x")),)), DataError, "id of 1 to 512"),
+        (Change((NodeChange("n0", label=3),)), DataError, "label that the graph does not know"),
+    ],
+)
+def test_a_change_that_cannot_be_made_is_refused_and_nothing_of_it_is_kept(
+    live: LiveGraph, change: Change, error: type[Exception], sentence: str
+) -> None:
+    both = Change((node("half"), *change.nodes), change.edges, change.cut, change.gone)
+    with pytest.raises(error, match=sentence.replace(r"nodes\[0\]", r"nodes\[1\]")):
+        live.apply(both)
+    assert live.version.sequence == 0
+    with live.reading() as (overlay, _):
+        assert overlay.find("half") is None
+    live.close()
+
+
+def test_changes_of_one_group_see_each_other(live: LiveGraph) -> None:
+    futures = [live.submit(change) for change in (Change((node("new"),)), Change(edges=(("new", "n0"),)),
+                                                  Change(gone=("new",)), Change(edges=(("new", "n0"),)))]  # fmt: skip
+    assert [future.result().sequence for future in futures[:3]] == [1, 2, 3]
+    with pytest.raises(UnknownNodeError):
+        futures[3].result()
+    live.close()
+
+
+def test_attributes_and_labels_are_kept_through_compaction(live: LiveGraph) -> None:
+    live.apply(Change((NodeChange("n1", attributes={"more": [1, None]}), node("new", 2))))
+    for _ in range(2):
+        with live.reading() as (overlay, _):
+            found = {id: overlay.attributes_of(overlay.find(id) or 0) for id in ("n0", "n1", "new")}
+        assert found == {"n0": {"word": "n0"}, "n1": {"word": "n1", "more": [1, None]}, "new": {"version": 2}}
+        live.compact()
+    live.close()
+
+
+def test_compaction_goes_on_beside_writes_and_loses_nothing(live: LiveGraph) -> None:
+    stop = threading.Event()
+
+    def write(name: int) -> None:
+        count = 0
+        while not stop.is_set() or count < 20:
+            id = f"w{name}-{count}"
+            live.apply(Change((node(id),), ((id, "n0"), (id, f"n{count % 6}"))))
+            if count % 3 == 0:
+                live.apply(Change(gone=(id,)))
+            count += 1
+        made.append((name, count))
+
+    made: list[tuple[int, int]] = []
+    threads = [threading.Thread(target=write, args=(name,)) for name in range(3)]
+    for thread in threads:
+        thread.start()
+    generations = [live.compact().generation for _ in range(5)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert generations == [2, 3, 4, 5, 6]
+    assert sorted(path.name for path in live.folder.glob("generation-*")) == ["generation-000006"]
+    expected = {*NODES} | {f"w{name}-{count}" for name, total in made for count in range(total) if count % 3}
+    with live.reading() as (overlay, _):
+        found, z = whole(overlay).graph, vectors(overlay, MODEL, sorted(expected))
+    assert {*found.ids} == expected
+    live.close()
+    with open_live(live.folder, MODEL) as again, again.reading() as (overlay, _):
+        assert torch.equal(vectors(overlay, MODEL, sorted(expected)), z)
+
+
+def test_reading_with_another_cap_is_reading_a_graph_built_with_it(live: LiveGraph) -> None:
+    for i in range(8):
+        live.apply(Change((node(f"w{i}"),), ((f"w{i}", "n0"), (f"w{i}", "n1"))))
+    other = model_of(max_degree=2, seed=5)
+    live.use(Cap.of(other.sampling, other.seed))
+    with live.reading() as (overlay, _):
+        ids = list(whole(overlay).graph.ids or ())
+        shown, z = whole(overlay, capped=True).graph, vectors(overlay, other, [str(id) for id in ids])
+    assert int(shown.degrees.max()) == 2
+    live.close()
+    with open_live(live.folder, other) as again, again.reading() as (overlay, _):
+        assert torch.equal(vectors(overlay, other, [str(id) for id in ids]), z)
+
+
+def test_a_backup_restores_to_the_same_graph(live: LiveGraph, tmp_path: Path) -> None:
+    live.apply(Change((node("new"),), (("new", "n0"),)))
+    live.compact()
+    live.apply(Change(gone=("n5",)))
+    assert live.backup(tmp_path / "copy").sequence == 2
+    live.apply(Change(gone=("n4",)))  # after the backup
+    live.close()
+    with pytest.raises(OutputError, match="already there"):
+        backup(live.folder, tmp_path / "copy")
+    report = restore(tmp_path / "copy", tmp_path / "back")
+    assert (report.generation, report.sequence, report.changes) == (2, 2, 1)
+    with open_live(tmp_path / "back", MODEL) as again, again.reading() as (overlay, _):
+        assert {*whole(overlay).graph.ids} == {"n0", "n1", "n2", "n3", "n4", "new"}
+
+
+def test_verification_names_what_was_altered(live: LiveGraph) -> None:
+    live.apply(Change((node("new"),)))
+    live.close()
+    assert verify(live.folder).changes == 1
+    path = live.folder / "generation-000001" / "graph" / "features.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"features\.npy was altered; restore a backup"):
+        verify(live.folder)
+
+
+def write_until_killed(folder: Path, point: str, acknowledged: Any) -> None:
+    arm(f"{point}:3" if point.startswith("write") else point)
+    live = open_live(folder, MODEL)
+    for i in range(4):
+        live.apply(Change((node(f"w{i}"),), ((f"w{i}", "n0"), (f"w{i}", "n1"))))
+        acknowledged.send(i)
+        if i == 1:
+            live.compact()
+
+
+@pytest.mark.parametrize("point", [p for p in POINTS if not p.startswith("reload")])
+def test_killed_at_any_step_it_is_the_old_or_the_new_graph(live: LiveGraph, point: str) -> None:
+    live.close()
+    fork = multiprocessing.get_context("fork")
+    heard, said = fork.Pipe(duplex=False)
+    process = fork.Process(target=write_until_killed, args=(live.folder, point, said))
+    process.start()
+    said.close()
+    process.join(60)
+    assert process.exitcode == -9
+    acknowledged = 0
+    with suppress(EOFError):
+        while True:
+            acknowledged = heard.recv() + 1
+    with open_live(live.folder, MODEL) as again, again.reading() as (overlay, _):
+        graph = whole(overlay).graph
+        added = [str(id) for id in graph.ids or () if str(id).startswith("w")]
+        assert added == [f"w{i}" for i in range(len(added))]
+        assert acknowledged <= len(added) <= acknowledged + 1
+        for id in added:
+            assert graph.neighbors(int(graph.rows_of([id])[0])).tolist() == [0, 1], "half a change"
+    assert len(list(again.folder.glob("generation-*"))) == 1
+    verify(again.folder)

@@ -1,0 +1,218 @@
+"""What the gate turns away, and problems that never repeat what was sent."""
+
+import base64
+import json
+import logging
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from small_service import NEW, Small
+from starlette.testclient import TestClient
+
+from graphsage.errors import ConfigError
+from graphsage.serving.app import make_app
+from graphsage.serving.keys import ApiKeys, load_keys
+from graphsage.serving.protocol import is_whole_request
+from graphsage.serving.run import check_address
+from graphsage.serving.service import Service
+from graphsage.serving.settings import Settings
+
+SECRET = "zebra-4711"
+READ, WRITE = "r" * 20, "w" * 20
+ROUTES = [("POST", "/v1/embed"), ("POST", "/v1/predict"), ("POST", "/v1/search"), ("GET", "/v1/nodes/node-1"),
+          ("GET", "/v1/model"), ("GET", "/v1/stats"), ("GET", "/v1/map"), ("GET", "/v1/map/changes"),
+          ("GET", "/metrics"), ("GET", "/"), ("GET", "/docs"), ("GET", "/static/app.js"), ("GET", "/openapi.json"),
+          ("GET", "/nothing")]  # fmt: skip
+WRITES = [("PUT", "/v1/nodes"), ("PUT", "/v1/edges"), ("DELETE", "/v1/nodes/node-1"), ("DELETE", "/v1/edges"),
+          ("POST", "/v1/admin/reload"), ("POST", "/v1/admin/compact"), ("POST", "/v1/admin/backup")]  # fmt: skip
+
+
+@pytest.fixture
+def guarded(service: Service) -> TestClient:
+    return TestClient(make_app(service, ApiKeys([READ], [WRITE])), raise_server_exceptions=False)
+
+
+@pytest.mark.parametrize(("method", "path"), [*ROUTES, *WRITES])
+def test_without_a_key_every_route_but_health_is_closed(guarded: TestClient, method: str, path: str) -> None:
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"X-API-Key": READ[:-1]}, {"Authorization": "Basic !!"}):
+        answer = guarded.request(method, path, headers=headers)
+        assert answer.status_code == 401
+        assert answer.headers["content-type"] == "application/problem+json"
+    assert guarded.get("/healthz").json() == {"status": "ok"}
+    assert guarded.get("/readyz").status_code in (200, 503)
+
+
+@pytest.mark.parametrize(("method", "path"), WRITES)
+def test_a_read_key_cannot_change_anything(guarded: TestClient, method: str, path: str) -> None:
+    assert guarded.request(method, path, headers={"Authorization": f"Bearer {READ}"}).status_code == 403
+
+
+def test_keys_open_what_they_should(guarded: TestClient) -> None:
+    basic = base64.b64encode(f"anyone:{READ}".encode()).decode()
+    for headers in ({"Authorization": f"Bearer {READ}"}, {"X-API-Key": WRITE}, {"Authorization": f"Basic {basic}"}):
+        assert guarded.post("/v1/embed", json={"ids": ["node-1"]}, headers=headers).status_code == 200
+    put = {"nodes": [{"id": "new", **NEW}]}
+    assert guarded.put("/v1/nodes", json=put, headers={"X-API-Key": WRITE}).status_code == 200
+
+
+def test_keys_come_from_a_file_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "keys"
+    path.write_text(f"# who may do what\nread {READ}\n\nwrite {WRITE}\n")
+    monkeypatch.setenv("GRAPHSAGE_WRITE_KEYS", "e" * 16)
+    keys = load_keys(path)
+    asked = [keys.role(b"", key.encode()) for key in (READ, WRITE, "e" * 16, "x" * 20)]
+    assert asked == ["read", "write", "write", None]
+    for text, sentence in (("read short", "fewer than 16"), ("admin x", "line 1 must be"), ("read", "line 1 must be")):
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=sentence) as caught:
+            load_keys(path)
+        assert "short" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
+def test_a_public_address_needs_keys(host: str) -> None:
+    with pytest.raises(ConfigError, match="can be reached from other machines; give keys"):
+        check_address(host, ApiKeys())
+    check_address(host, ApiKeys([READ]))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.3.2.1"])
+def test_this_machine_needs_none(host: str) -> None:
+    check_address(host, ApiKeys())
+
+
+def test_bodies_and_counts_have_limits(client: TestClient) -> None:
+    assert client.post("/v1/embed", content=b" " * ((1 << 20) + 1)).status_code == 413
+
+    def chunks() -> Iterator[bytes]:
+        for _ in range(20):
+            yield b" " * (1 << 16)
+
+    assert client.post("/v1/embed", content=chunks()).status_code == 413
+    assert client.post("/v1/embed", json={"ids": ["node-1"] * 256}).status_code == 200
+    assert client.post("/v1/embed", json={"ids": ["node-1"] * 257}).status_code == 422
+    assert client.post("/v1/embed", json={"ids": ["node-1"] * 200, "nodes": [NEW] * 57}).status_code == 422
+    many = {**NEW, "edges": ["node-1"] * 1000}
+    assert client.post("/v1/embed", json={"nodes": [many]}).status_code == 200
+    assert client.post("/v1/embed", json={"nodes": [{**many, "edges": ["node-1"] * 1001}]}).status_code == 422
+    assert client.post("/v1/embed", json={}).status_code == 422
+
+
+def test_a_full_service_turns_away_before_the_body_and_stays_healthy(small: Small, tmp_path: Path) -> None:
+    copied = small.copy(tmp_path)
+    service = Service(copied.run, copied.graph, Settings(max_waiting=2))
+    try:
+        client = TestClient(make_app(service), raise_server_exceptions=False)
+        statuses = []
+        with service.live.reading():  # whoever is let in has to wait now
+            threads = [threading.Thread(target=lambda: statuses.append(
+                client.post("/v1/embed", json={"ids": ["node-1"]}).status_code)) for _ in range(2)]  # fmt: skip
+            for thread in threads:
+                thread.start()
+            while client.app.waiting < 2:  # type: ignore[attr-defined]
+                pass
+
+            refused = client.post("/v1/embed", json={"ids": ["node-1"]})
+            assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+            assert refused.headers["content-type"] == "application/problem+json"
+            for _ in range(5):
+                assert client.get("/healthz").status_code == 200
+        for thread in threads:
+            thread.join()
+        assert statuses == [200, 200]
+        assert client.post("/v1/embed", json={"ids": ["node-1"]}).status_code == 200
+        assert "graphsage_rejected_total 1.0" in client.get("/metrics").text
+    finally:
+        service.close()
+
+
+def test_a_request_that_waits_too_long_is_given_up(small: Small, tmp_path: Path) -> None:
+    copied = small.copy(tmp_path)
+    service = Service(copied.run, copied.graph, Settings(deadline=0.2))
+    try:
+        client = TestClient(make_app(service), raise_server_exceptions=False)
+        with service.live.reading():
+            answer = client.post("/v1/embed", json={"ids": ["node-1"]})
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    finally:
+        service.close()
+
+
+@pytest.mark.parametrize(("data", "whole"), [
+    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", True),
+    (b"GET /v1/model HTTP/1.1\r\nhost: x\r\n\r\n", True),
+    (b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", False),
+    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 3\r\n\r\n{}", False),
+    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}GET", False),
+    (b"POST /v1/embed HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", False),
+    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: x\r\n\r\n{}", False),
+    (b"POST /v1/embed HTTP/1.1\r\nContent-Le", False),
+    (b"", False),
+])  # fmt: skip
+def test_the_shortcut_takes_whole_plain_requests_only(data: bytes, whole: bool) -> None:
+    assert is_whole_request(data) is whole
+
+
+def malformed() -> list[tuple[str, str, bytes]]:
+    """More than 200 bodies with something wrong in them, most of it carrying a secret."""
+    wrong = [SECRET, [SECRET], {SECRET: 1}, None, 1.5, True, [[SECRET]], [None], [{"id": SECRET}], {"id": [SECRET]},
+             -1, [1e308 * 10], "x" * 600]  # fmt: skip
+    found: list[tuple[str, str, bytes]] = []
+    fields = {"/v1/embed": ("ids", "nodes", "encoding", SECRET), "/v1/predict": ("ids", "nodes", SECRET),
+              "/v1/search": ("id", "node", "k", SECRET)}  # fmt: skip
+    for path, names in fields.items():
+        found += [("POST", path, json.dumps({name: bad}).encode()) for name in names for bad in wrong]
+    inner = ("id", "attributes", "features", "edges", "label", SECRET)
+    for name in inner:
+        found += [("PUT", "/v1/nodes", json.dumps({"nodes": [{"id": "x", name: bad}]}).encode()) for bad in wrong]
+    found += [("PUT", "/v1/edges", json.dumps({"edges": [bad]}).encode()) for bad in wrong]
+    raw = [b"", b"{", b"[]", b"null", b"\xff\xfe" + SECRET.encode(), b'{"ids": [NaN]}',
+           b'{"nodes": [{"features": [Infinity]}]}',
+           b"[" * 5000, b'{"ids":' + b"[" * 100_000, b'{"a":' * 2000, b'"' + b"\\ud800" * 10 + b'"',
+           b'{"ids": ["\\ud800' + SECRET.encode() + b'"]}', b'{"ids": [1e999]}',
+           b'{"nodes": [{"attributes": {"words": "' + SECRET.encode() + b'", "size": "' + SECRET.encode() + b'"}}]}',
+           b'{"nodes": [{"attributes": {"words": ["' + SECRET.encode() + b'"], "size": 1}}]}',
+           b'{"nodes": [{"attributes": {"words": "", "size": 1e999}}]}',
+           b'{"nodes": [{"attributes": {"words": {"a": 1}, "size": [1]}}]}',
+           b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "note": NaN}}]}',
+           b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "note": [{"b": -Infinity}]}}]}',
+           b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "note": "\\ud800"}}]}',
+           b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "\\udfff": 1}}]}',
+           b'{"nodes": [{"id": "\\ud800", "attributes": {"words": "a", "size": 1}}]}',
+           b'{"nodes": [{"features": [1e39, 0, 0, 0, 0, 0]}]}']  # fmt: skip
+    found += [(method, path, body) for body in raw
+              for method, path in (("POST", "/v1/embed"), ("POST", "/v1/search"), ("PUT", "/v1/nodes"))]  # fmt: skip
+    draw = random.Random(0)
+    good = json.dumps({"nodes": [{"id": SECRET, **NEW}]}).encode()
+    for _ in range(60):
+        body = bytearray(good)
+        for _ in range(draw.randrange(1, 4)):
+            body[draw.randrange(len(body))] = draw.randrange(256)
+        found.append(("POST", "/v1/embed", bytes(body[: draw.randrange(1, len(body) + 1)])))
+    return found
+
+
+def test_malformed_bodies_are_refused_without_repeating_them(
+    client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    cases = malformed()
+    assert len(cases) >= 200
+    caplog.set_level(logging.DEBUG, "graphsage")
+    refused = 0
+    for method, path, body in cases:
+        answer = client.request(method, path, content=body, headers={"Content-Type": "application/json"})
+        assert answer.status_code < 500, (method, path, body[:80], answer.text)
+        if answer.status_code != 200:
+            refused += 1
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert {*answer.json()} == {"type", "title", "status", "detail"}
+            assert SECRET not in answer.text
+    assert refused > 200
+    assert SECRET not in caplog.text
+    for path in (f"/v1/nodes/{SECRET}", f"/v1/{SECRET}", f"/v1/map/changes?since={SECRET}"):
+        answer = client.get(path)
+        assert answer.status_code in (404, 422)
+        assert SECRET not in answer.text

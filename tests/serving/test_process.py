@@ -1,0 +1,113 @@
+"""The service as a process: it starts, turns away over real sockets, ends with 0, and comes back after a kill."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+from small_service import NEW, Small
+
+from graphsage.serving.client import Client, Node, ServiceError
+
+SOURCE = str(Path(__file__).parents[2] / "src")
+
+
+@contextmanager
+def served(small: Small, *options: str, fault: str = "") -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = [sys.executable, "-m", "graphsage", "serve", str(small.run), "--graph", str(small.graph), "--port", "0"]
+    env = {**os.environ, "PYTHONPATH": SOURCE, "GRAPHSAGE_FAULT": fault}
+    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True, env=env)
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r"on (http://[\d.]+:\d+)", line)
+        assert found, line + process.stderr.read()
+        yield process, found[1]
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def test_it_serves_turns_away_ends_with_0_and_comes_back(small: Small, tmp_path: Path) -> None:
+    copied = small.copy(tmp_path)
+    with served(copied, "--max-waiting", "2", "--deadline", "30") as (process, address):
+        with Client(address) as client:
+            stored = client.put_nodes([Node("new", **NEW)])  # type: ignore[arg-type]
+            z = client.embed(ids=["new", "node-1"], nodes=[Node(**NEW)])  # type: ignore[arg-type]
+            assert (stored.sequence, z.graph, z.vectors.shape) == (1, stored, (3, 8))
+            assert client.predict(ids=["node-1"])[0].classes[0] in {"algebra", "logic", "topology"}
+            assert client.node("new").neighbors == ["node-1", "node-4"]
+            assert client.put_edges([("new", "node-2")]).sequence == 2
+            assert client.delete_edge("new", "node-2").sequence == 3
+            assert client.model()["dim"] == 8
+            with pytest.raises(ServiceError, match=r"404: ids\[0\] is not in the graph"):
+                client.embed(ids=["nobody"])
+        host, port = address.removeprefix("http://").split(":")
+        body = json.dumps({"ids": ["new"]}).encode()
+        head = b"POST /v1/embed HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+        slow = [socket.create_connection((host, int(port)), timeout=20) for _ in range(2)]
+        for each in slow:  # two that are let in and take their time
+            each.sendall(head % len(body) + body[:3])
+        with Client(address, retries=0) as client:
+            end = time.monotonic() + 10
+            while True:
+                try:
+                    client.embed(ids=["new"])
+                except ServiceError as error:
+                    assert error.status == 429  # noqa: PT017
+                    break
+                assert time.monotonic() < end
+        with socket.create_connection((host, int(port)), timeout=20) as third:
+            third.sendall(head % 1_000_000)  # not a byte of the body
+            assert third.recv(4096).startswith(b"HTTP/1.1 429")
+        with socket.create_connection((host, int(port)), timeout=20) as healthy:
+            healthy.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert healthy.recv(4096).startswith(b"HTTP/1.1 200")
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        for each in slow:  # in flight when the signal came: finished all the same
+            each.sendall(body[3:])
+        answers = [b"".join(iter(lambda each=each: each.recv(65536), b"")) for each in slow]  # type: ignore[misc]
+        for each in slow:
+            each.close()
+        assert all(answer.startswith(b"HTTP/1.1 200") and b'"embedding"' in answer for answer in answers), answers
+        assert process.wait(30) == 0
+    with served(copied) as (_, address), Client(address) as client:
+        assert client.node("new").neighbors == ["node-1", "node-4"]
+
+
+def test_a_second_process_is_refused_by_name(small: Small, tmp_path: Path) -> None:
+    copied = small.copy(tmp_path)
+    with served(copied) as (process, _):
+        second = subprocess.run(
+            [sys.executable, "-m", "graphsage", "serve", str(copied.run), "--graph", str(copied.graph), "--port", "0"],
+            env={**os.environ, "PYTHONPATH": SOURCE}, capture_output=True, text=True, timeout=60)  # fmt: skip
+    assert second.returncode == 2
+    assert f"is in use by process {process.pid}" in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+@pytest.mark.parametrize("point", ["reload.loaded", "reload.swapped", "write.journaled"])
+def test_killed_in_a_reload_or_a_write_it_comes_back_whole(small: Small, tmp_path: Path, point: str) -> None:
+    copied = small.copy(tmp_path)
+    with served(copied, fault=point) as (process, address), Client(address, retries=0) as client:
+        add = partial(client.put_nodes, [Node("new", **NEW)])  # type: ignore[arg-type]
+        act: Callable[[], object] = add if point.startswith("write") else client.reload
+        with pytest.raises(ConnectionError):
+            act()
+        assert process.wait(20) == -9
+    with served(copied) as (_, address), Client(address) as client:
+        assert client.embed(ids=["node-1"]).vectors.shape == (1, 8)
+        if point.startswith("write"):
+            assert client.node("new").neighbors == ["node-1", "node-4"]

@@ -1,0 +1,187 @@
+"""Every route does what it says, through HTTP."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+import torch
+from small_service import KINDS, NEW, N, eventually, small_model
+from starlette.testclient import TestClient
+
+from graphsage.errors import BundleError
+from graphsage.live.embed import LiveEncoder
+from graphsage.live.reading import Target
+from graphsage.serving.service import Service
+
+
+def vectors(client: TestClient, **asked: object) -> list[list[float]]:
+    answer = client.post("/v1/embed", json=asked)
+    assert answer.status_code == 200, answer.text
+    return [each["embedding"] for each in answer.json()["results"]]
+
+
+def test_embeddings_are_those_of_the_model(client: TestClient, service: Service) -> None:
+    model, _ = small_model()
+    with service.live.reading() as (overlay, _):
+        rows = [row for id in ("node-3", "node-0") if (row := overlay.find(id)) is not None]
+        z = LiveEncoder.of(model).embed([Target(overlay, row) for row in rows])
+    answer = client.post("/v1/embed", json={"ids": ["node-3", "node-0"]}).json()
+    assert answer["graph"] == {"generation": 1, "sequence": 0}
+    assert answer["model"] == service.model.version
+    assert (answer["dim"], [each["id"] for each in answer["results"]]) == (8, ["node-3", "node-0"])
+    assert torch.equal(torch.tensor([each["embedding"] for each in answer["results"]]), z)
+
+
+def test_base64_carries_the_same_bits(client: TestClient) -> None:
+    plain = vectors(client, ids=["node-1"])[0]
+    packed = client.post("/v1/embed", json={"ids": ["node-1"], "encoding": "base64"}).json()["results"][0]["embedding"]
+    assert np.frombuffer(base64.b64decode(packed), "<f4").tolist() == plain
+
+
+def test_a_node_is_the_same_alone_in_a_batch_and_stored(client: TestClient) -> None:
+    node = {"id": "new", **NEW}
+    alone = vectors(client, nodes=[node])[0]
+    others = [{"attributes": {"words": f"about {k}", "size": 1}, "edges": ["node-0"]} for k in KINDS]
+    assert vectors(client, ids=["node-2"], nodes=[*others, node])[4] == alone
+    assert client.get("/v1/model").json()["graph"]["sequence"] == 0, "asking stored something"
+    assert client.put("/v1/nodes", json={"nodes": [node]}).json() == {"graph": {"generation": 1, "sequence": 1}}
+    assert vectors(client, ids=["new"])[0] == alone
+    assert client.post("/v1/admin/compact").json() == {"graph": {"generation": 2, "sequence": 1}}
+    assert vectors(client, ids=["new"])[0] == alone
+
+
+def test_ready_features_do_the_same_as_attributes(client: TestClient, service: Service) -> None:
+    x = service.model.rows.features([NEW["attributes"]], [None])[0]  # type: ignore[list-item]
+    assert x is not None
+    ready = {"id": "new", "features": x.tolist(), "edges": NEW["edges"]}
+    assert vectors(client, nodes=[ready]) == vectors(client, nodes=[{"id": "new", **NEW}])
+
+
+def test_predictions_are_probabilities_best_first(client: TestClient) -> None:
+    answer = client.post("/v1/predict", json={"ids": ["node-5"], "nodes": [NEW]}).json()["results"]
+    assert [each["id"] for each in answer] == ["node-5", None]
+    for each in answer:
+        p = list(each["probabilities"].values())
+        assert p == sorted(p, reverse=True)
+        assert sum(p) == pytest.approx(1)
+        assert each["class"] == next(iter(each["probabilities"]))
+        assert {*each["probabilities"]} == {*KINDS}
+
+
+def test_looking_at_a_node(client: TestClient) -> None:
+    said = client.get("/v1/nodes/node-0", params={"neighbors": 3}).json()
+    assert said["attributes"] == {"words": "about algebra item 0", "size": None}
+    assert (said["label"], len(said["neighbors"])) == ("algebra", 3)
+    assert said["degree"] >= 11
+    assert {*said["prediction"]["probabilities"]} == {*KINDS}
+    assert client.get("/v1/nodes/nobody").status_code == 404
+
+
+def test_changes_can_be_seen_and_undone(client: TestClient) -> None:
+    strange = "a/b c?d#π%"
+    put = client.put("/v1/nodes", json={"nodes": [{"id": strange, "label": "logic", **NEW}]})
+    assert put.status_code == 200, put.text
+    path = f"/v1/nodes/{strange.replace('%', '%25').replace('?', '%3F').replace('#', '%23')}"
+    assert client.get(path).json()["label"] == "logic"
+    assert client.get(path).json()["neighbors"] == ["node-1", "node-4"]
+    assert client.put("/v1/edges", json={"edges": [{"source": strange, "target": "node-9"}]}).status_code == 200
+    assert strange in client.get("/v1/nodes/node-9").json()["neighbors"]
+    assert client.delete("/v1/edges", params={"source": "node-9", "target": strange}).status_code == 200
+    assert client.get(path).json()["neighbors"] == ["node-1", "node-4"]
+    update = {"id": strange, "attributes": {"note": "seen"}}
+    assert client.put("/v1/nodes", json={"nodes": [update]}).status_code == 200
+    assert client.get(path).json()["attributes"] == {**NEW["attributes"], "note": "seen"}  # type: ignore[dict-item]
+    assert client.delete(path).status_code == 200
+    assert client.get(path).status_code == 404
+    assert client.delete(path).status_code == 404
+
+
+def test_search_finds_stored_and_new_nodes_and_follows_changes(client: TestClient, service: Service) -> None:
+    eventually(service.follower.caught_up)
+    found = client.post("/v1/search", json={"id": "node-0", "k": 5}).json()
+    assert found["recall"] == 1
+    assert len(found["results"]) == 5
+    assert "node-0" not in [each["id"] for each in found["results"]]
+    cosines = [each["cosine"] for each in found["results"]]
+    assert cosines == sorted(cosines, reverse=True)
+    z = np.array(vectors(client, ids=[f"node-{row}" for row in range(N)]))
+    unit = z / np.linalg.norm(z, axis=1, keepdims=True)
+    assert cosines == pytest.approx(np.sort(unit[1:] @ unit[0])[::-1][:5].tolist(), abs=1e-5)
+    client.put("/v1/nodes", json={"nodes": [{"id": "new", **NEW}]})
+    eventually(service.follower.caught_up)
+    twin = client.post("/v1/search", json={"node": NEW, "k": 1}).json()["results"]
+    assert [each["id"] for each in twin] == ["new"]
+    client.delete("/v1/nodes/new")
+    eventually(service.follower.caught_up)
+    assert client.post("/v1/search", json={"node": NEW, "k": 1}).json()["results"][0]["id"] != "new"
+
+
+def test_the_map_holds_every_node_and_follows_changes(client: TestClient, service: Service) -> None:
+    eventually(service.follower.caught_up)
+    content = client.get("/v1/map").content
+    count = int(np.frombuffer(content[:4], "<u4")[0])
+    assert count == N
+    x = np.frombuffer(content[4 : 4 + 4 * count], "<f4")
+    assert np.isfinite(x).all()
+    assert x.std() > 0
+    assert json.loads(content[4 + 10 * count :]) == [f"node-{row}" for row in range(N)]
+    start = client.get("/v1/map/changes").json()["next"]
+    client.put("/v1/nodes", json={"nodes": [{"id": "new", **NEW}]})
+    client.delete("/v1/nodes/node-7")
+    eventually(service.follower.caught_up)
+    said = client.get("/v1/map/changes", params={"since": start}).json()
+    changed = {each["id"]: each for each in said["changes"]}
+    assert changed["node-7"] == {"id": "node-7", "gone": True}
+    assert {*changed["new"]} == {"id", "x", "y", "color"}
+    assert client.get("/v1/map/changes", params={"since": said["next"]}).json()["changes"] == []
+
+
+def test_metrics_and_stats_count(client: TestClient) -> None:
+    client.post("/v1/embed", json={"ids": ["node-1", "node-2"]})
+    page = client.get("/metrics").text
+    assert 'graphsage_request_seconds_count{route="embed"} 1.0' in page
+    assert "graphsage_nodes 30.0" in page
+    assert "graphsage_search_recall" in page
+    stats = client.get("/v1/stats").json()
+    assert (stats["nodes"], stats["graph"]["generation"]) == (N, 1)
+    assert stats["requests_per_second"] > 0
+
+
+def test_a_reload_swaps_the_model_and_refuses_a_bad_one(client: TestClient, service: Service) -> None:
+    before, old = service.model.version, vectors(client, ids=["node-1"])
+    small_model(seed=1)[0].save(service.run)
+    assert vectors(client, ids=["node-1"]) == old
+    fresh = client.post("/v1/admin/reload").json()["model"]
+    assert fresh != before
+    assert vectors(client, ids=["node-1"]) != old
+    eventually(service.follower.caught_up)
+    assert client.post("/v1/search", json={"id": "node-1"}).json()["model"] == fresh
+    for damage in (b"", b"{}", (service.run / "config.json").read_bytes()[:-20]):
+        (service.run / "config.json").write_bytes(damage)
+        refused = client.post("/v1/admin/reload")
+        assert refused.status_code == 409, refused.text
+        assert service.model.version == fresh
+        assert len(vectors(client, ids=["node-1"])) == 1
+
+
+def test_a_model_with_other_features_is_refused(service: Service) -> None:
+    small_model(seed=1, features=None)[0].save(service.run)
+    with pytest.raises(BundleError, match="features by other recipes"):
+        service.reload()
+
+
+def test_a_backup_can_be_made_while_serving(client: TestClient, service: Service) -> None:
+    assert client.post("/v1/admin/backup", json={"name": "monday"}).status_code == 200
+    assert (service.live.folder.parent / "graph-backups" / "monday" / "manifest.json").is_file()
+    assert client.post("/v1/admin/backup", json={"name": "monday"}).status_code == 409
+    assert client.post("/v1/admin/backup", json={"name": "../out"}).status_code == 422
+
+
+def test_the_journal_is_compacted_when_it_is_long(service: Service, client: TestClient) -> None:
+    object.__setattr__(service.settings, "compact_after", 5)
+    for number in range(5):
+        client.put("/v1/nodes", json={"nodes": [{"id": f"new-{number}", **NEW}]})
+    eventually(lambda: service.live.version.generation == 2)
+    assert service.live.waiting == 0
+    assert client.get("/v1/nodes/new-4").status_code == 200

@@ -1,0 +1,33 @@
+"""The load and fault tests of `make crash` and `make fuzz`, in short."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(script: str, out: Path, *options: str) -> dict[str, Any]:
+    command = [sys.executable, str(ROOT / "benchmarks" / script), "--out", str(out), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    result: dict[str, Any] = json.loads(out.read_text())
+    return result
+
+
+def test_five_kills_and_fifty_damaged_journals_lose_nothing(tmp_path: Path) -> None:
+    result = run("serve_crash.py", tmp_path / "crash.json", "--kills", "5", "--torn", "50")
+    assert result["kill_9"]["acknowledged"] > 50
+    assert result["damaged_journals"]["clean_prefix"] + result["damaged_journals"]["clear_refusal"] == 50
+
+
+def test_fifty_cases_an_operation_never_fail(tmp_path: Path) -> None:
+    pytest.importorskip("schemathesis")
+    result = run("serve_fuzz.py", tmp_path / "fuzz.json", "--cases", "50")
+    assert len(result["operations"]) >= 15
+    assert result["cases"]["POST /v1/embed"] >= 45
+    assert "200" in result["operations"]["POST /v1/embed"]
