@@ -36,6 +36,8 @@ $(STAMP): pyproject.toml constraints.txt
 test: lint types imports  ## Lint, types, architecture and fast tests: what CI runs
 	@echo "== pytest"
 	@$(PYTEST) -q -n 2
+	@echo "== pytest, Triton kernels by its interpreter"
+	@TRITON_INTERPRET=1 $(PYTEST) -q -n 2 tests/kernels/test_triton_forms.py
 
 lint: $(STAMP)  ## Check style and formatting
 	@echo "== ruff"

@@ -30,7 +30,7 @@ class Sage(nn.Module):
 
 
 def prepare(arrays: dict[str, Any], task: str) -> Task:
-    """`step mean`, `graphbolt mean`, `inference mean`, `sampling`, `walks`."""
+    """`step mean`, `graphbolt mean`, `inference mean`, `sampling`, `walks`, `build`."""
     torch.set_num_threads(2)
     kind, *words = task.split()
     indptr, indices = torch.from_numpy(arrays["indptr"]), torch.from_numpy(arrays["indices"]).long()
@@ -38,6 +38,16 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
     nodes = torch.from_numpy(arrays["train"])
     rows = torch.repeat_interleave(torch.arange(len(x)), indptr.diff())
     graph = dgl.graph((indices, rows), num_nodes=len(x))
+    if kind == "build":
+        order = torch.randperm(len(rows))
+        source, target = indices[order], rows[order]
+
+        def build() -> object:
+            made = dgl.graph((source, target), num_nodes=len(x))
+            made.create_formats_()
+            return made
+
+        return build
     classes = y.shape[1] if y.dim() == 2 else int(y.max()) + 1
     if kind == "walks":
         starts = nodes[:100_000]

@@ -13,24 +13,27 @@ from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import sample_minibatch
 from graphsage.sampling.walks import random_walks
 from graphsage.training.config import Config
+from graphsage.training.objective import Labeled, Supervised
 
 WIDTHS = {"pool": 512, "lstm": 128}
 
 
 def prepare(arrays: dict[str, Any], task: str) -> Task:
-    """`step mean`, `step mean float16`, `inference`, `sampling`, `walks`, `build`."""
+    """`step mean`, `step mean float16`, `presampled mean`, `inference mean`, `sampling`, `walks`, `build`."""
     torch.set_num_threads(2)
     kind, *words = task.split()
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     graph = Graph(tensors["indptr"], tensors["indices"], features=tensors["features"], labels=tensors["labels"],
                   directed=True)  # fmt: skip
     nodes = tensors["train"]
-    if kind in ("step", "inference"):
+    if kind in ("step", "presampled", "inference"):
         aggregator = words[0]
         settings: dict[str, Any] = {"aggregator": aggregator, "hidden_dim": WIDTHS.get(aggregator)}
         if len(words) > 1:
             settings |= {"task": "unsupervised"} if words[1] == "unsupervised" else {"feature_type": words[1]}
         ours = Ours(graph, nodes, Config(max_degree=None, **settings), "cpu")
+        if kind == "presampled":
+            return presampled(ours)
         return ours.run if kind == "step" else lambda: embed_exact(ours.encoder, ours.graph, ours.tables)
     turn = iter(range(1 << 30))
     if kind == "sampling":
@@ -45,9 +48,29 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
         starts = nodes[:100_000]
         return lambda: random_walks(graph, starts, 5, Stream(next(turn), "bench").keys(starts))
     if kind == "build":
-        edges = torch.stack([graph.edge_rows, graph.indices.long()], dim=1)
+        order = torch.randperm(graph.num_stored_edges)
+        edges = torch.stack([graph.indices.long()[order], graph.edge_rows[order]], dim=1)
         return lambda: from_edges(edges, graph.num_nodes, directed=True)
     raise ValueError(f"no task {task!r}")
+
+
+def presampled(ours: Ours) -> Task:
+    """A step whose neighborhoods were drawn before: reading, learning, Adam."""
+    objective, sizes = ours.objective, (25, 10)
+    assert isinstance(objective, Supervised)
+    drawn = [tuple(tensor[0] for tensor in objective.draw(step)) for step in range(6)]
+    batches = [sample_minibatch(ours.graph, targets, sizes, keys) for targets, keys in drawn]
+    turn, buffer = iter(range(1 << 30)), [ours.encoder.read(ours.tables, batches[0]).x]
+
+    def step() -> None:
+        at = next(turn) % len(drawn)
+        reading = ours.encoder.read(ours.tables, batches[at], buffer[0])
+        loss = objective.value(Labeled(reading, drawn[at][1], objective.labels[drawn[at][0]]))
+        ours.optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        ours.optimizer.step()
+
+    return step
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from torch_geometric.loader import NeighborLoader
 from torch_geometric.nn import SAGEConv
 from torch_geometric.nn.aggr import LSTMAggregation
-from torch_geometric.utils import trim_to_layer
+from torch_geometric.utils import to_torch_csc_tensor, trim_to_layer
 
 from benchmarks.contenders.serve import Task, serve
 
@@ -46,7 +46,7 @@ class Sage(nn.Module):
 
 
 def prepare(arrays: dict[str, Any], task: str) -> Task:
-    """`step mean`, `presampled mean`, `inference mean`, `sampling`, `walks`."""
+    """`step mean`, `presampled mean`, `inference mean`, `sampling`, `walks`, `build`."""
     torch.set_num_threads(2)
     kind, *words = task.split()
     indptr, indices = torch.from_numpy(arrays["indptr"]), torch.from_numpy(arrays["indices"]).long()
@@ -58,6 +58,10 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
 
         starts = nodes[:100_000]
         return lambda: random_walk(rows, indices, starts, walk_length=4)
+    if kind == "build":
+        order = torch.randperm(len(rows))
+        edge_index = torch.stack([indices[order], rows[order]])
+        return lambda: to_torch_csc_tensor(edge_index, size=(len(x), len(x)))
     classes = y.shape[1] if y.dim() == 2 else int(y.max()) + 1
     data = Data(x=x, y=y, edge_index=torch.stack([indices, rows]))
     torch.manual_seed(0)

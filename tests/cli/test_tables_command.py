@@ -150,7 +150,7 @@ def test_a_new_row_gets_the_vector_it_has_as_a_row_of_the_tables(model: Model, f
     within = model.embed(graph_for(model, data))[-NEW:]
     assert [data.graph.id_of(row) for row in range(85, 90)] == frame(folder / "new_nodes.csv")["id"]
     later = model.embed(new_nodes=folder / "new_nodes.csv", new_edges=folder / "new_edges.csv")
-    assert torch.allclose(later, within, atol=1e-6)
+    assert torch.allclose(later, within, atol=1e-5)  # other shapes round otherwise in the last bits
     lonely = model.embed(new_nodes=folder / "new_nodes.csv")
     assert not torch.allclose(lonely, within, atol=1e-3)
 
