@@ -173,14 +173,17 @@ def bench_cpu() -> str:
             known = {"ours": "**graphsage**", "pyg": "PyG", "dgl": "DGL", "floor": "floor"}[who]
             known = "GraphBolt" if "graphbolt" in task else known
             what = f"{group}: {known}" + (f", {task}" if who == "floor" or group == "mean, half tables" else "")
-            told = f"{found['seconds']:.4g} | {found['peak_bytes'] / 1e9:.2f} GB" if "seconds" in found else "failed | -"
+            told = "failed | -"
+            if "seconds" in found:
+                told = f"{found['seconds']:.4g} | {found['peak_bytes'] / 1e9:.2f} GB"
             lines.append(f"| {what} | {told} |")
     lines += ["", "| ratio in that run | measured | target |", "| --- | --- | --- |"]
     for row in record["targets"]:
         met = {True: "", False: " (missed)", None: ""}[row["met"]]
         measured = "-" if row["measured"] is None else f"{row['measured']:.2f}{met}"
         lines.append(f"| {row['ratio']} | {measured} | {row['target']} |")
-    return "\n".join([*lines, "", f"{record['note']}. [results/bench/cpu.json](../results/bench/cpu.json), `make bench`."])
+    note = f"{record['note']}. [results/bench/cpu.json](../results/bench/cpu.json), `make bench`."
+    return "\n".join([*lines, "", note])
 
 
 def bench_gpu() -> str:
@@ -193,8 +196,8 @@ def bench_gpu() -> str:
         lines.append(f"| {name} | {found:,.0f}{missed} | {'' if target is None else f'{target:,.0f}'} |")
     floors = record["floors"]
     note = (f"Copy bandwidth {floors['copy TB/s']:.2f} TB/s. Floors of the mean step: reading its rows "
-            f"{floors['reading, float32 us']:.0f} us in float32 and {floors['reading, bfloat16 us']:.0f} us in bfloat16; "
-            f"its matrix products alone, captured, {floors['products, TF32 us']:.0f} us in TF32. "
+            f"{floors['reading, float32 us']:.0f} us in float32 and {floors['reading, bfloat16 us']:.0f} us in "
+            f"bfloat16; its matrix products alone, captured, {floors['products, TF32 us']:.0f} us in TF32. "
             "[results/bench/gpu.json](../results/bench/gpu.json), `python -m benchmarks.gpu`.")  # fmt: skip
     return "\n".join([*lines, "", note])
 
@@ -219,7 +222,8 @@ def growth() -> str:
             at = {"edges": f"{row['edges']:,}", "features D": row["dim"], "batch": row["batch_size"]}.get(name, sizes)
             told.append(f"{at}: {row['seconds'] * 1e3:.1f}")
         lines.append(f"| {name} | {' · '.join(told)} |")
-    return "\n".join([*lines, "", "[results/bench/growth.json](../results/bench/growth.json), `python -m benchmarks.growth`."])
+    note = "[results/bench/growth.json](../results/bench/growth.json), `python -m benchmarks.growth`."
+    return "\n".join([*lines, "", note])
 
 
 def help_page() -> str:

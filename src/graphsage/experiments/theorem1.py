@@ -65,7 +65,7 @@ class Clustering(nn.Module):
         h = x.double()
         rows = torch.arange(graph.num_nodes)
         for layer in self.sage:
-            h = layer(h, rows, Neighborhood.ragged(graph.indices.long(), graph.indptr, rows))
+            h = layer(h, Neighborhood.ragged(graph.indices.long(), graph.indptr, rows), rows)
         return h[:, 0]
 
     def _first(self, places: Tensor, gap: float, by_color: Tensor) -> None:
