@@ -208,8 +208,14 @@ def same_f1() -> str:
     for row in record["rows"]:
         lines.append(f"| {row['data']} | {row['aggregator']} | {row['device']}, {row['form']} | "
                      f"{row['mean']:.4f} ± {row['spread']:.4f} |")  # fmt: skip
-    return "\n".join([*lines, "", f"{len(record['rows'][0]['f1'])} seeds, {record['rows'][0]['epochs']} epochs. "
-                      "[results/bench/same-f1.json](../results/bench/same-f1.json), `python -m benchmarks.same_f1`."])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"{len(record['rows'][0]['f1'])} seeds, {record['rows'][0]['epochs']} epochs. "
+            "[results/bench/same-f1.json](../results/bench/same-f1.json), `python -m benchmarks.same_f1`.",
+        ]
+    )
 
 
 def growth() -> str:

@@ -13,7 +13,7 @@ from torch import Tensor
 from graphsage.kernels.backend import on_triton
 from graphsage.kernels.neighborhood import Neighborhood
 
-BLOCK_ROWS = 256  # gathered rows of one block stay in cache until they are scaled and written
+BLOCK_BYTES = 1 << 19  # gathered rows of one block stay in cache until they are scaled and written
 
 
 def gather_joined(tables: Sequence[Tensor], rows: Tensor, neighborhood: Neighborhood, mixed: bool,
@@ -50,8 +50,8 @@ def _gather(table: Tensor, rows: Tensor, neighborhood: Neighborhood, mixed: bool
         )  # fmt: skip
         return
     own_out, mean_out = out[:, : table.shape[1]], out[:, 0 if mixed else dim :][:, : table.shape[1]]
-    block = BLOCK_ROWS if table.element_size() >= 4 else BLOCK_ROWS // 4
-    block = len(rows) if rows.is_cuda else block
+    width = table.shape[1] * 4 if table.element_size() >= 4 else table.shape[1] * 16
+    block = len(rows) if rows.is_cuda else max(32, BLOCK_BYTES // max(width, 1))
     for start in range(0, len(rows), block):
         stop = min(start + block, len(rows))
         own = table.index_select(0, rows[start:stop]).float()

@@ -51,15 +51,21 @@ def sample_offsets(degree: Tensor, size: int, keys: Tensor) -> Tensor:
     and takes d - size + j instead when the draw was taken before, which makes every subset equally likely. The
     *order* within a row is not uniform: an aggregator that reads order must permute. Degree 0 yields zeros.
     """
+    return _offsets(degree, size, keys).t()
+
+
+def _offsets(degree: Tensor, size: int, keys: Tensor) -> Tensor:
+    """The same, (size, R) int32: one slot of all rows lies together."""
     slots = torch.arange(size, device=keys.device)[:, None]
     enough = degree >= size
-    last = torch.where(enough, degree - size + slots, (degree - 1).clamp_min(0))  # (size, R): rows contiguous
+    last = torch.where(enough, degree - size + slots, (degree - 1).clamp_min(0))
     chosen = below(derive(keys[None], slots), last + 1).int()
     last = last.int()
+    few = ~enough
     for j in range(1, size):
         free = (chosen[:j] ^ chosen[j]).amin(dim=0).bool()  # no zero: four times as fast as (==).any
-        torch.where(free | ~enough, chosen[j], last[j], out=chosen[j])
-    return chosen.t()
+        torch.where(free | few, chosen[j], last[j], out=chosen[j])
+    return chosen
 
 
 def sample_neighbors(indptr: Tensor, indices: Tensor, nodes: Tensor, size: int, keys: Tensor) -> tuple[Tensor, Tensor]:
@@ -72,7 +78,7 @@ def sample_neighbors(indptr: Tensor, indices: Tensor, nodes: Tensor, size: int, 
     present = degree > 0
     if indices.numel() == 0:
         return nodes[:, None].expand(-1, size).contiguous(), present
-    places = start[:, None] + sample_offsets(degree, size, keys)
-    places = torch.where(present[:, None], places, 0)
-    index = torch.where(present[:, None], indices[places].long(), nodes[:, None])
-    return index.contiguous(), present
+    places = torch.where(present, start, 0) + _offsets(degree, size, keys)
+    index = indices.take(places)
+    index = torch.where(present, index, nodes.to(index.dtype))
+    return index.t().long().contiguous(), present
