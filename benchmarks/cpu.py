@@ -37,7 +37,7 @@ class Group:
     name: str
     shape: str
     entries: tuple[Entry, ...]
-    each: int = 5
+    each: int = 10
 
 
 def _steps(aggregator: str, *peers: str) -> tuple[Entry, ...]:
@@ -198,7 +198,7 @@ def main() -> int:
     options.add_argument("--only", nargs="*", help="names of groups; all by default")
     options.add_argument("--pyg", help="an interpreter with torch_geometric and torch-sparse")
     options.add_argument("--dgl", help="an interpreter with dgl")
-    options.add_argument("--rounds", type=int, default=6)
+    options.add_argument("--rounds", type=int, default=4)
     options.add_argument("--data", type=Path, help="keep the made graphs in this folder, or take them from it")
     asked = options.parse_args()
     pythons = {"ours": sys.executable, "floor": sys.executable}
