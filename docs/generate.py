@@ -130,22 +130,28 @@ def serve_faults() -> str:
     crash, fuzz, soak = (result(f"serve/{name}") for name in ("crash", "fuzz", "soak"))
     kill, torn, again = crash["kill_9"], crash["damaged_journals"], crash["restart"]
     least = min(count for count in fuzz["cases"].values() if count > 1)
-    lines = ["| fault | seen |", "| --- | --- |",
+    wrong = torn.get("WRONG", 0) + torn.get("UNCLEAR", 0)
+    lost, steps = kill["lost"] + kill["came_back"], crash["every_step"]
+    asked = sum(soak["requests"].values())
+    errors = ", ".join(f"{count} x {name}" for name, count in soak["errors"].items()) or "no errors"
+    lines = ["| fault | seen | aim |", "| --- | --- | --- |",
              f"| kill -9 during concurrent writes and compaction, {kill['kills']} times, {kill['acknowledged']:,} "
-             f"acknowledgements | {kill['lost'] + kill['came_back']} lost, {kill['half_applied']} half applied |",
-             f"| killed at each of {len(crash['every_step'])} steps of write and compaction | "
-             f"{sum(sum(each.values()) for each in crash['every_step'].values())} lost or half applied |",
+             f"acknowledgements | {lost} lost, {kill['half_applied']} half applied | 0, 0 |",
+             f"| killed at each of {len(steps)} steps of write and compaction | "
+             f"{sum(sum(each.values()) for each in steps.values())} lost or half applied | 0 |",
              f"| {torn['journals']:,} journals cut off or with a flipped bit | {torn['clean_prefix']} clean prefix, "
-             f"{torn['clear_refusal']} clear refusal, {torn.get('WRONG', 0) + torn.get('UNCLEAR', 0)} other |",
+             f"{torn['clear_refusal']} clear refusal, {wrong} other | 0 other |",
              f"| reopening {again['nodes']:,} nodes and {again['journal_rows']:,} journaled changes | "
-             f"{again['seconds']} s ({again['cpu_seconds']} s of processor time) |",
-             f"| generated requests, at least {least:,} an operation that takes any input "
-             f"({len(fuzz['cases'])} operations) | {'no 5xx' if fuzz['passed'] else 'FAILED'} |",
-             f"| {soak['minutes']:.0f} minutes of mixed load, {sum(soak['requests'].values()):,} requests | "
-             f"{sum(soak['errors'].values())} errors, memory slope {soak['memory_slope_mb_per_minute']} MB a minute |"
-             ]  # fmt: skip
-    dates = f"{crash['surroundings']['date']}, on a machine with other work"
-    note = f"{dates}. [results/serve/](../results/serve/), `make crash`, `make fuzz`, `make soak`."
+             f"{again['seconds']} s ({again['cpu_seconds']} s of processor time) | 5 s |",
+             f"| generated requests, {least:,} or more an operation with input, {len(fuzz['cases'])} operations | "
+             f"{'no 5xx' if fuzz['passed'] else 'failed'} | no 5xx, 1,000 an operation |",
+             f"| {soak['minutes']:.0f} minutes of mixed load, {asked:,} requests | {errors} | none |",
+             f"| memory slope meanwhile | {soak['memory_slope_mb_per_minute']} MB a minute | below 1 |"]  # fmt: skip
+    loads = ", ".join(f"{name} {record['surroundings']['load_before']}"
+                      for name, record in (("crash", crash), ("fuzz", fuzz), ("soak", soak)))  # fmt: skip
+    note = (f"{crash['surroundings']['date']}, on {crash['surroundings']['cores']} cores shared with other work (load "
+            f"average before the start: {loads}). [results/serve/](../results/serve/), `make crash`, `make fuzz`, "
+            "`make soak`.")  # fmt: skip
     return "\n".join([*lines, "", note])
 
 
