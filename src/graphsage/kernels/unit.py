@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from graphsage.kernels import scratch
 from graphsage.kernels.backend import on_triton
 
 EPSILON = 1e-12  # a zero vector stays zero: an isolated node with h = 0 must not become NaN
@@ -18,6 +19,42 @@ def relu_unit(x: Tensor, relu: bool, unit: bool) -> Tensor:
     return result
 
 
+def frozen_relu_unit(x: Tensor, weight: Tensor, relu: bool, unit: bool) -> Tensor:
+    """relu_unit(x W^T) on a CPU for rows x that do not learn. The result lies in a buffer that is used again after the
+    backward pass: for a layer with another one above it."""
+    result: Tensor = _FrozenReluUnit.apply(x, weight, relu, unit)  # type: ignore[no-untyped-call]
+    return result
+
+
+def _apply(x: Tensor, relu: bool, unit: bool) -> Tensor:
+    """In place; returns one over each row's length."""
+    inverse = x.new_empty(len(x))
+    for start in range(0, len(x), BLOCK_ROWS):
+        block, by = x[start : start + BLOCK_ROWS], inverse[start : start + BLOCK_ROWS]
+        if relu:
+            block.clamp_min_(0)
+        if unit:
+            torch.linalg.vector_norm(block, dim=1, out=by).clamp_min_(EPSILON).reciprocal_()
+            block.mul_(by[:, None])
+    return inverse
+
+
+def _gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, out: Tensor) -> None:
+    """Write the gradient of what `_apply` was given into `out`."""
+    for start in range(0, len(y), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        g, h, by, into = grad[rows], y[rows], inverse[rows], out[rows]
+        if unit:
+            along = torch.linalg.vecdot(g, h)
+            along *= by * EPSILON < 1  # below epsilon the length is a constant
+            torch.addcmul(g, h, along[:, None], value=-1, out=into)
+            into *= by[:, None]
+        else:
+            into.copy_(g)
+        if relu:
+            torch.ops.aten.threshold_backward.grad_input(into, h, 0, grad_input=into)  # into *= h > 0, in one pass
+
+
 class _ReluUnit(torch.autograd.Function):
     @staticmethod
     def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, relu: bool, unit: bool) -> Tensor:
@@ -27,14 +64,7 @@ class _ReluUnit(torch.autograd.Function):
             y, inverse = fast.forward(x.contiguous(), relu, unit, EPSILON)
         else:
             ctx.mark_dirty(x)
-            y, inverse = x, x.new_empty(len(x))
-            for start in range(0, len(x), BLOCK_ROWS):
-                block, by = x[start : start + BLOCK_ROWS], inverse[start : start + BLOCK_ROWS]
-                if relu:
-                    block.clamp_min_(0)
-                if unit:
-                    torch.linalg.vector_norm(block, dim=1, out=by).clamp_min_(EPSILON).reciprocal_()
-                    block.mul_(by[:, None])
+            y, inverse = x, _apply(x, relu, unit)
         ctx.save_for_backward(y, inverse)
         ctx.flags = (relu, unit)  # type: ignore[attr-defined]
         return y
@@ -49,16 +79,27 @@ class _ReluUnit(torch.autograd.Function):
 
             return fast.backward(grad, y, inverse, relu, unit, EPSILON), None, None
         out = torch.empty_like(grad)
-        for start in range(0, len(y), BLOCK_ROWS):
-            rows = slice(start, start + BLOCK_ROWS)
-            g, h, by, into = grad[rows], y[rows], inverse[rows], out[rows]
-            if unit:
-                along = torch.linalg.vecdot(g, h)
-                along *= by * EPSILON < 1  # below epsilon the length is a constant
-                torch.addcmul(g, h, along[:, None], value=-1, out=into)
-                into *= by[:, None]
-            else:
-                into.copy_(g)
-            if relu:
-                torch.ops.aten.threshold_backward.grad_input(into, h, 0, grad_input=into)  # into *= h > 0, in one pass
+        _gradient(grad, y, inverse, relu, unit, out)
         return out, None, None
+
+
+class _FrozenReluUnit(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, weight: Tensor, relu: bool, unit: bool) -> Tensor:
+        y = torch.mm(x, weight.t(), out=scratch.take(len(x), len(weight)))
+        inverse = _apply(y, relu, unit)
+        ctx.save_for_backward(x, inverse)
+        ctx.about = (y, relu, unit)  # type: ignore[attr-defined]
+        return y
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[None, Tensor, None, None]:
+        x, inverse = ctx.saved_tensors  # type: ignore[attr-defined]
+        y, relu, unit = ctx.about  # type: ignore[attr-defined]
+        grad = grads[0].contiguous()
+        below = scratch.take(*y.shape)
+        _gradient(grad, y, inverse, relu, unit, below)
+        weight_grad = below.t() @ x
+        for buffer in (grad, below, y):
+            scratch.give(buffer)
+        return None, weight_grad, None, None

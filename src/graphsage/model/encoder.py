@@ -177,7 +177,7 @@ class Encoder(nn.Module):
             else:
                 own = self.identity(reading.nodes)
                 x = torch.cat([x[:, : self.in_dim], own, x[:, self.in_dim :], learned], dim=1)
-        return layer.transform(x)
+        return layer.transform(x, inner=self.training and bool(reading.above))
 
     def layer(self, k: int) -> SageLayer:
         """The layer of iteration k, from 1 on."""

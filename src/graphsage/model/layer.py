@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from graphsage.kernels.join import join
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.product import frozen_linear
-from graphsage.kernels.unit import relu_unit
+from graphsage.kernels.unit import frozen_relu_unit, relu_unit
 from graphsage.model.aggregators import Aggregator
 
 
@@ -61,8 +61,13 @@ class SageLayer(nn.Module):
         ]
         return each[0] if len(each) == 1 else torch.cat(each)
 
-    def transform(self, x: Tensor) -> Tensor:
-        """Lines 5 and 7 on concat(h_v, h_N), or on h_N alone where the aggregator includes the node."""
+    def transform(self, x: Tensor, inner: bool = False) -> Tensor:
+        """Lines 5 and 7 on concat(h_v, h_N), or on h_N alone where the aggregator includes the node.
+
+        `inner`: only the layer above reads the result, so its memory may be used again after the backward pass.
+        """
+        if inner and self._reuses(x):
+            return frozen_relu_unit(x, self.weight.weight, self.activation, self.normalize)
         if self.halves:
             h_self, h_neighbors = x[:, : self.in_dim], x[:, self.in_dim :]
             h = torch.cat([self.self_weight(h_self), self.neighbor_weight(h_neighbors)], dim=1)
@@ -72,6 +77,13 @@ class SageLayer(nn.Module):
         else:
             h = self.weight(x)
         return relu_unit(h, self.activation, self.normalize)
+
+    def _reuses(self, x: Tensor) -> bool:
+        if self.halves or self.weight.bias is not None or x.requires_grad or not torch.is_grad_enabled():
+            return False
+        weight = self.weight.weight
+        same = x.dtype == weight.dtype == torch.float32 and x.shape[1] == weight.shape[1]
+        return same and x.device.type == "cpu" and weight.requires_grad
 
     # A whole graph at once: what is done to single rows comes first, once a row, and reducing neighbors after it.
 
