@@ -32,9 +32,11 @@ class Sage(nn.Module):
         self.convs = nn.ModuleList()
         for width in (dim, H):
             more = dict(options)
-            if aggregator == "lstm":
-                more["aggr"] = LSTMAggregation(width, 128)
-            self.convs.append(SAGEConv(width, H, **more))
+            conv = SAGEConv(width, H, **more)
+            if aggregator == "lstm":  # SAGEConv's own "lstm" is as wide as its input; ours is 128 wide
+                conv.aggr_module = LSTMAggregation(width, 128)
+                conv.lin_l = nn.Linear(128, H, bias=False)
+            self.convs.append(conv)
         self.head = nn.Linear(H, classes)
 
     def forward(self, x: Tensor, edge_index: Tensor, targets: int) -> Tensor:

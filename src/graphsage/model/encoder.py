@@ -152,15 +152,15 @@ class Encoder(nn.Module):
     def _buffer(self, out: Tensor | None, tables: Sequence[Tensor], rows: Tensor, count: int, width: int) -> Tensor:
         """Where to put what is read: `out` again where it fits. In training on a GPU rows are padded with zeros, and
         bfloat16 where the features are, so that the first product gets factors it likes."""
-        kind, layer = torch.float32, self.layer(1)
+        kind, layer, new = torch.float32, self.layer(1), torch.empty
         joined_halves = layer.halves and layer.aggregator.linear  # their two products read one half of a row each
         if self.training and rows.is_cuda and self.identity is None and layer.aggregator.padded and not joined_halves:
             if all(table.dtype == torch.bfloat16 for table in tables):
                 kind = torch.bfloat16
-            width = padded(width, kind)
+            width, new = padded(width, kind), torch.zeros
         if out is not None and out.shape == (count, width) and out.dtype == kind:
             return out
-        return torch.zeros(count, width, dtype=kind, device=rows.device)
+        return new(count, width, dtype=kind, device=rows.device)
 
     def _first(self, reading: Reading) -> Tensor:
         layer, x, first = self.layer(1), reading.x, reading.first
