@@ -152,15 +152,16 @@ class Encoder(nn.Module):
     def _buffer(self, out: Tensor | None, tables: Sequence[Tensor], rows: Tensor, count: int, width: int) -> Tensor:
         """Where to put what is read: `out` again where it fits. In training on a GPU rows are padded with zeros, and
         bfloat16 where the features are, so that the first product gets factors it likes."""
-        kind, layer, new = torch.float32, self.layer(1), torch.empty
+        kind, layer, pads = torch.float32, self.layer(1), False
         joined_halves = layer.halves and layer.aggregator.linear  # their two products read one half of a row each
         if self.training and rows.is_cuda and self.identity is None and layer.aggregator.padded and not joined_halves:
             if all(table.dtype == torch.bfloat16 for table in tables):
                 kind = torch.bfloat16
-            width, new = padded(width, kind), torch.zeros
+            width, pads = padded(width, kind), True
         if out is not None and out.shape == (count, width) and out.dtype == kind:
             return out
-        return new(count, width, dtype=kind, device=rows.device)
+        buffer = torch.empty(count, width, dtype=kind, device=rows.device)
+        return buffer.zero_() if pads else buffer
 
     def _first(self, reading: Reading) -> Tensor:
         layer, x, first = self.layer(1), reading.x, reading.first
