@@ -34,6 +34,8 @@ class Dataset:
     """Edges that were left out because an end of theirs is not a node."""
     about: dict[str, Any] = field(default_factory=dict)
     """How to open it again; a model that is trained on it remembers this."""
+    place: str | None = None
+    """The file that the columns come from, for messages about them."""
     _made: list[tuple[Split, Graph, FittedFeatures]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,6 +77,14 @@ class Dataset:
         if self.graph.features is not None or self.plan is None:
             return self.graph, None
         if not self._made or self._made[0][0] is not split:
-            fitted, features = self.plan.fit(self.columns, split.nodes("train").numpy(), cache.fit_one)
+            fitted, features = self._fit(self.plan, split)
             self._made[:] = [(split, self.graph.replace(features=torch.from_numpy(features)), fitted)]
         return self._made[0][1:]
+
+    def _fit(self, plan: FeaturePlan, split: Split) -> tuple[FittedFeatures, Any]:
+        try:
+            return plan.fit(self.columns, split.nodes("train").numpy(), cache.fit_one)
+        except DataError as error:
+            if self.place is None:
+                raise
+            raise DataError(f"{self.place}: {error}") from error

@@ -34,6 +34,8 @@ def open_tables(spec: TableSpec) -> Dataset:
     edges = open_table(spec.edges, spec.delimiter)
     source, target = edge_columns(edges, spec)
     read, known = ({}, None) if nodes is None else _read_nodes(nodes, spec)
+    if known is not None and not len(known):
+        raise DataError(f"{spec.nodes} has no row below its header; a graph needs at least one node")
     if spec.edge_time is not None:
         edges.need([spec.edge_time])
     found = read_edges(edges, source, target, known, unknown=spec.unknown_nodes, time=spec.edge_time)
@@ -66,7 +68,7 @@ def open_tables(spec: TableSpec) -> Dataset:
         splits["time"] = time_split(graph.time, scale, spec)
     splits["random"] = Split.random(n, spec.fractions, spec.split_seed)
     return Dataset(spec.name, graph, splits, next(iter(splits)), columns=columns, plan=feature_plan(spec),
-                   dropped_edges=found.dropped,
+                   dropped_edges=found.dropped, place=None if spec.nodes is None else str(spec.nodes),
                    about={"data": spec.name, "tables": spec.lasting().as_dict()})  # fmt: skip
 
 
