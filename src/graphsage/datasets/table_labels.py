@@ -31,14 +31,14 @@ def read_labels(column: Column, name: str, separator: str = ";", multilabel: boo
 
 def _one(column: Column, name: str) -> Labels:
     words = [word.strip() for word in values.categories(column, name)]
-    names = _names(words, name)
+    names = _names([[word] for word in words], name)
     places = {word: place for place, word in enumerate(names)} | {"": -1}
     return Labels(np.array([places[word] for word in words], np.int64), names)
 
 
 def _many(column: Column, name: str, separator: str) -> Labels:
     rows = [_labels(cell, name, row, separator) for row, cell in enumerate(column, 1)]
-    names = _names([word for row in rows for word in row], name)
+    names = _names(rows, name)
     if len(rows) * len(names) > _MOST:
         raise DataError(f"column {name!r} has {len(names)} labels for {len(rows)} rows, too many; is it the label?")
     places = {word: place for place, word in enumerate(names)}
@@ -50,16 +50,15 @@ def _many(column: Column, name: str, separator: str) -> Labels:
 
 def _labels(cell: Any, name: str, row: int, separator: str) -> list[str]:
     if isinstance(cell, list | np.ndarray):
-        parts = values.categories(list(cell), f"{name}[]")
+        parts = [values.word(part, name, row, "a category") for part in cell]
     else:
-        parts = values.categories([cell], name)[0].split(separator)
+        parts = values.word(cell, name, row, "a category").split(separator)
     return [word for part in parts if (word := part.strip())]
 
 
-def _names(words: list[str], name: str) -> tuple[str, ...]:
-    names = tuple(sorted(set(words) - {""}))
-    for word in names:
-        if len(word) > LONGEST:
-            row = words.index(word) + 1
-            raise DataError(f"column {name!r} row {row} has a class of {len(word)} characters; is it the label?")
-    return names
+def _names(rows: list[list[str]], name: str) -> tuple[str, ...]:
+    for row, words in enumerate(rows, 1):
+        for word in words:
+            if len(word) > LONGEST:
+                raise DataError(f"column {name!r} row {row} has a class of {len(word)} characters; is it the label?")
+    return tuple(sorted({word for words in rows for word in words} - {""}))

@@ -54,15 +54,15 @@ def fits_float32(values: npt.NDArray[np.float64], name: str) -> None:
 
 def texts(values: Column, name: str) -> list[str]:
     """(N,) strings, '' for missing. Numbers are written out."""
-    return [_word(value, name, row, "text") for row, value in enumerate(values, 1)]
+    return [word(value, name, row, "text") for row, value in enumerate(values, 1)]
 
 
 def categories(values: Column, name: str) -> list[str]:
     """(N,) names of categories, '' for missing. Whole numbers are written without a point."""
-    return [_word(value, name, row, "a category") for row, value in enumerate(values, 1)]
+    return [word(value, name, row, "a category") for row, value in enumerate(values, 1)]
 
 
-def _word(value: Any, name: str, row: int, what: str) -> str:
+def word(value: Any, name: str, row: int, what: str) -> str:
     if isinstance(value, str):
         return value
     if value is None or value != value:

@@ -12,7 +12,7 @@ from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.random import Stream, derive
 from graphsage.model.encoder import Encoder
 
-BLOCK_EDGES = 1 << 19  # neighbors gathered at once by aggregators that hold them all (LSTM)
+BLOCK_EDGES = 1 << 19  # neighbors reduced at once
 BLOCK_ROWS = 1 << 14  # rows transformed at once
 
 

@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from graphsage.kernels import scratch
 from graphsage.kernels.backend import on_triton
 from graphsage.kernels.neighborhood import Neighborhood
 
@@ -120,11 +119,7 @@ class _Join(torch.autograd.Function):
             return fast.backward(grad, present, start, size, mixed, height), None, None, None, None
         count = len(present)
         dim = grad.shape[1] if mixed else grad.shape[1] // 2
-        out = (
-            scratch.take(height, dim)
-            if grad.dtype == torch.float32 and not grad.is_cuda
-            else grad.new_empty(height, dim)
-        )
+        out = grad.new_empty(height, dim)
         if start > count or height > start + count * size:
             out.zero_()
         own, below = out[:count], out[start : start + count * size].view(count, size, dim)

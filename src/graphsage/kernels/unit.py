@@ -88,18 +88,17 @@ class _FrozenReluUnit(torch.autograd.Function):
     def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, weight: Tensor, relu: bool, unit: bool) -> Tensor:
         y = torch.mm(x, weight.t(), out=scratch.take(len(x), len(weight)))
         inverse = _apply(y, relu, unit)
-        ctx.save_for_backward(x, inverse)
-        ctx.about = (y, relu, unit)  # type: ignore[attr-defined]
+        ctx.save_for_backward(x, y, inverse)
+        ctx.flags = (relu, unit)  # type: ignore[attr-defined]
         return y
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[None, Tensor, None, None]:
-        x, inverse = ctx.saved_tensors  # type: ignore[attr-defined]
-        y, relu, unit = ctx.about  # type: ignore[attr-defined]
-        grad = grads[0].contiguous()
+        x, y, inverse = ctx.saved_tensors  # type: ignore[attr-defined]
+        relu, unit = ctx.flags  # type: ignore[attr-defined]
         below = scratch.take(*y.shape)
-        _gradient(grad, y, inverse, relu, unit, below)
+        _gradient(grads[0].contiguous(), y, inverse, relu, unit, below)
         weight_grad = below.t() @ x
-        for buffer in (grad, below, y):
-            scratch.give(buffer)
+        scratch.give(below)
+        scratch.give(y)
         return None, weight_grad, None, None

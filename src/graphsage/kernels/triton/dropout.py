@@ -1,4 +1,4 @@
-"""Dropout with counter-based draws, one pass: the same entries as kernels.random.dropout."""
+"""Dropout with counter-based draws, one pass: the same entries as kernels.dropout."""
 
 import torch
 import triton
