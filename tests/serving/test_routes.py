@@ -2,6 +2,7 @@
 
 import base64
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,8 +130,14 @@ def test_the_map_holds_every_node_and_follows_changes(client: TestClient, servic
     start = client.get("/v1/map/changes").json()["next"]
     client.put("/v1/nodes", json={"nodes": [{"id": "new", **NEW}]})
     client.delete("/v1/nodes/node-7")
+
+    def since() -> dict[str, Any]:
+        answer: dict[str, Any] = client.get("/v1/map/changes", params={"since": start}).json()
+        return answer
+
+    eventually(lambda: {"new", "node-7"} <= {each["id"] for each in since()["changes"]})
     eventually(service.follower.caught_up)
-    said = client.get("/v1/map/changes", params={"since": start}).json()
+    said = since()
     changed = {each["id"]: each for each in said["changes"]}
     assert changed["node-7"] == {"id": "node-7", "gone": True}
     assert {*changed["new"]} == {"id", "x", "y", "color"}

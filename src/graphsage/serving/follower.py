@@ -41,6 +41,7 @@ class Follower:
         self.of: Loaded | None = None
         self.trouble = ""
         self._touched: dict[str, None] = {}
+        self._busy = False  # with what was touched and is no longer listed
         self._guard, self._stop = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._follow, name="graphsage-follower", daemon=True)
 
@@ -58,7 +59,9 @@ class Follower:
             self._touched.update(dict.fromkeys(ids))
 
     def caught_up(self) -> bool:
-        return self.index is not None and not self._touched and self.of is self._model()
+        with self._guard:
+            done = not self._touched and not self._busy
+        return done and self.index is not None and self.of is self._model()
 
     def _follow(self) -> None:
         while not self._stop.is_set():
@@ -72,6 +75,7 @@ class Follower:
                 _log.exception("work in the background failed")
                 self.trouble, worked = type(error).__name__, False
                 self._stop.wait(5)
+            self._busy = False
             if not worked:
                 self._stop.wait(_PAUSE)
 
@@ -83,7 +87,7 @@ class Follower:
     def _build(self) -> None:
         model = self._model()
         with self._guard:
-            late, self._touched = self._touched, {}
+            late, self._touched, self._busy = self._touched, {}, True
         overlay, _ = self._live.frozen()
         ids, z, colors = embed_everything(overlay, model, self._stop)
         if self._stop.is_set():
@@ -105,6 +109,7 @@ class Follower:
             ids = list(self._touched)[:_SLICE]
             for id in ids:
                 del self._touched[id]
+            self._busy = self._busy or bool(ids)
         if not ids or self.index is None or self.map is None or self.of is None:
             return False
         with self._live.reading() as (overlay, _):
