@@ -21,7 +21,7 @@ Task = Callable[[], object]
 
 
 def load(folder: Path) -> dict[str, Any]:
-    """The arrays that `benchmarks.cpu` wrote, features mapped."""
+    """The arrays that `benchmarks.cpu` wrote."""
     arrays: dict[str, Any] = {path.stem: np.load(path) for path in folder.glob("*.npy") if path.stem != "features"}
     arrays["features"] = np.load(folder / "features.npy")
     return arrays

@@ -96,7 +96,7 @@ class SageLayer(nn.Module):
 
     @property
     def row_width(self) -> int:
-        return self._neighbor_weight.shape[0] if self._projects else self.aggregator.row_width
+        return self._neighbor_weight.shape[0] if self._projects else self.aggregator.out_dim
 
     def on_rows(self, h: Tensor, once: Tensor, out: Tensor) -> None:
         """Of h (M, D): write what neighbors will read into `once` (M, row_width), which is the aggregator's own

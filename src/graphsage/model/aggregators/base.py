@@ -34,12 +34,8 @@ class Aggregator(nn.Module):
     acts_on_rows: ClassVar[bool] = False
     """True: it is `reduce` after `on_rows`, which acts on each row alone, so once is enough for a whole graph."""
 
-    @property
-    def row_width(self) -> int:
-        """The width of what `on_rows` returns."""
-        return self.out_dim
-
     def on_rows(self, h: Tensor) -> Tensor:
+        """h (M, in_dim) -> (M, out_dim)."""
         return h
 
     def reduce(self, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
