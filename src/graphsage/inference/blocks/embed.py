@@ -58,6 +58,10 @@ class Embedded:
     def num_nodes(self) -> int:
         return self.work.stages[-1].cuts[-1]
 
+    @property
+    def blocks(self) -> int:
+        return sum(stage.blocks for stage in self.work.stages)
+
     def batches(self, rows: int = 4 * CHUNK_ROWS) -> Iterator[tuple[int, Tensor]]:
         """(first row, z of the rows from there on), in order."""
         last = len(self.work.stages) - 1

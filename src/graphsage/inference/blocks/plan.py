@@ -77,11 +77,12 @@ class Budget:
         beside = PROCESS_BYTES + max(_beside(layer, encoder.config.dim) for layer in layers)
         degree = max((int(np.diff(pointers).max(initial=0)) for _, pointers in adjacency.chunks()), default=0)
         least = max(_least(layer, degree) for layer in layers)
-        each = memory // workers - beside
+        driver = PROCESS_BYTES if workers > 1 else 0  # the process that waits for the workers
+        each = (memory - driver) // workers - beside
         if each < least:
             of = f" ({workers} workers need that much together)" if workers > 1 else ""
-            raise ConfigError(f"memory must be at least {shown_size((beside + least) * workers)} for this model and "
-                              f"graph{of}; got {shown_size(memory)}")  # fmt: skip
+            raise ConfigError(f"memory must be at least {shown_size((beside + least) * workers + driver)} for this "
+                              f"model and graph{of}; got {shown_size(memory)}")  # fmt: skip
         return Budget(each, workers)
 
 
