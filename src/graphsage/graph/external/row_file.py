@@ -88,6 +88,15 @@ class RowWriter:
         self._file.write(data)
         self.count += len(array)
 
+    def finish(self) -> None:
+        """Complete the header, and close."""
+        self._file.seek(0)
+        self._header()
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
     def __enter__(self) -> "RowWriter":
         return self
 
@@ -95,9 +104,9 @@ class RowWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            self._file.seek(0)
-            self._header()
-        self._file.close()
+            self.finish()
+        else:
+            self.close()
 
 
 def _header_2_0(file: Any) -> Any:
