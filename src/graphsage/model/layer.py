@@ -109,24 +109,39 @@ class SageLayer(nn.Module):
         if self.aggregator.includes_self:
             return
         if self.halves:
-            out[:, : self.self_weight.out_features] = self.self_weight(h)
+            out[:, : self.self_weight.out_features] = h @ self.self_weight.weight.t()
         else:
             torch.mm(h, self.weight.weight[:, : self.in_dim].t(), out=out)
 
     def after_rows(self, once: Tensor, neighborhood: Neighborhood, rows: Tensor, out: Tensor) -> None:
         """Finish h^k of `rows` in `out`, from what `on_rows` made of every node."""
         aggregated = self.aggregator.reduce(once, neighborhood, rows)
-        weight = self.neighbor_weight if self.halves else self.weight
         if not self._projects:
             aggregated = aggregated @ self._neighbor_weight.t()
-        if weight.bias is not None:
-            aggregated += weight.bias
         if self.halves:
             out[:, self.self_weight.out_features :] = aggregated
         elif self.aggregator.includes_self:
             out.copy_(aggregated)
         else:
             out += aggregated
+        self._finish(out)
+
+    def after_neighbors(self, own: Tensor, aggregated: Tensor, out: Tensor) -> None:
+        """h^k in `out` from the rows' own vectors and h_N, where aggregating first moves no more bytes."""
+        if self.halves:
+            size = self.self_weight.out_features
+            out[:, :size], out[:, size:] = own @ self.self_weight.weight.t(), aggregated @ self._neighbor_weight.t()
+        else:
+            torch.mm(aggregated, self._neighbor_weight.t(), out=out)
+            if not self.aggregator.includes_self:
+                out.addmm_(own, self.weight.weight[:, : self.in_dim].t())
+        self._finish(out)
+
+    def _finish(self, out: Tensor) -> None:
+        if self.halves and self.self_weight.bias is not None:
+            out += torch.cat([self.self_weight.bias, self.neighbor_weight.bias])
+        elif not self.halves and self.weight.bias is not None:
+            out += self.weight.bias
         out.copy_(relu_unit(out, self.activation, self.normalize))
 
     @property

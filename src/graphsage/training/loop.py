@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from graphsage.atomic import writing
 from graphsage.errors import DataError
+from graphsage.kernels import scratch
 from graphsage.training.adam import Adam
 from graphsage.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from graphsage.training.config import Config
@@ -75,8 +76,11 @@ def run_loop(
         progress = load_checkpoint(folder, module, optimizer, identity)
     step = make_step(objective, module, optimizer)
     loop = _Loop(config, module, objective, optimizer, step, validate, folder, identity, on_event, progress)
-    with matmul_precision("high" if config.tf32 else "highest"):
-        loop.run()
+    try:
+        with matmul_precision("high" if config.tf32 else "highest"):
+            loop.run()
+    finally:
+        scratch.clear()
     if progress.best:
         module.load_state_dict(progress.best)
     return progress
