@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import uvloop
 from scipy.stats import theilslopes
 from serve_process import Connection, Server, one, quantiles, request_bytes, serving, surroundings, write_result
 
@@ -67,7 +68,7 @@ async def errand(server: Server, mixed: Mixed, until: float, counts: Counter[str
         began = time.perf_counter()
         try:
             status, _ = await connection.ask(request)
-        except (OSError, asyncio.IncompleteReadError) as error:
+        except OSError as error:
             errors[f"{what} {type(error).__name__}"] += 1
             continue
         times.setdefault(what, []).append(time.perf_counter() - began)
@@ -120,7 +121,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         serving(options.run, Path(folder) / "graph", "--compact-after", "2000") as server,
     ):
-        result = asyncio.run(soak(server, mixed, options.minutes))
+        result = uvloop.run(soak(server, mixed, options.minutes))
     passed = not result["errors"] and result["memory_slope_mb_per_minute"] < 1
     write_result(options.out, {"surroundings": where, "clients": options.clients, "passed": passed, **result})
     raise SystemExit(not passed)

@@ -15,10 +15,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-COMMANDS = ("", "demo", "train", "evaluate", "embed", "predict", "search", "plot", "info", "data", "data list",
+COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "search", "plot", "info", "data", "data list",
             "data convert", "serve", "live", "live create", "live backup", "live restore", "live compact",
-            "live verify", "data build", "data build setmm", "data build debian", "data build reddit",
-            "data build citation", "data build ppi", "reproduce")  # fmt: skip
+            "live verify", "data build", "data build tables", "data build setmm", "data build debian",
+            "data build reddit", "data build citation", "data build ppi", "reproduce")  # fmt: skip
 
 
 def result(name: str) -> dict[str, Any]:

@@ -93,6 +93,18 @@ def block_progress(what: str) -> Iterator["Callable[[int, int], None]"]:
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
+@contextmanager
+def row_progress() -> Iterator["Callable[[str, int, int | None], None]"]:
+    """A live line on a terminal for `report(what, rows, of)`, a bar where `of` is known; nothing otherwise."""
+    if not sys.stderr.isatty():
+        yield lambda what, rows, of: None
+        return
+    progress = _progress("{task.description}", "{task.completed:,} rows")
+    with progress:
+        task = progress.add_task("reading", total=None)
+        yield lambda what, rows, of: progress.update(task, description=what, completed=rows, total=of)
+
+
 class TrainingDisplay:
     """Shows training events: a live line with a bar on a terminal, and a line for each epoch everywhere."""
 

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from graphsage.kernels import scratch
 from graphsage.kernels.backend import on_triton
 from graphsage.kernels.neighborhood import Neighborhood
 
@@ -103,7 +104,7 @@ class _Join(torch.autograd.Function):
         below = h[start : start + count * size].view(count, size, dim)
         if mixed:
             return (below.sum(dim=1) * present[:, None] + h[:count]) / (present * size + 1)[:, None]
-        out = h.new_empty(count, 2 * dim)
+        out = scratch.take(count, 2 * dim, h.dtype) if h.device.type == "cpu" else h.new_empty(count, 2 * dim)
         out[:, :dim] = h[:count]
         torch.mul(below.mean(dim=1), present[:, None], out=out[:, dim:])
         return out
@@ -119,7 +120,7 @@ class _Join(torch.autograd.Function):
             return fast.backward(grad, present, start, size, mixed, height), None, None, None, None
         count = len(present)
         dim = grad.shape[1] if mixed else grad.shape[1] // 2
-        out = grad.new_empty(height, dim)
+        out = scratch.take(height, dim, grad.dtype) if grad.device.type == "cpu" else grad.new_empty(height, dim)
         if start > count or height > start + count * size:
             out.zero_()
         own, below = out[:count], out[start : start + count * size].view(count, size, dim)

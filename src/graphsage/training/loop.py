@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from graphsage.atomic import writing
 from graphsage.errors import ConfigError, DataError
+from graphsage.kernels import scratch
 from graphsage.training.adam import Adam
 from graphsage.training.checkpoint import Progress, read_checkpoint, restore, save_checkpoint
 from graphsage.training.config import Config
@@ -81,8 +82,11 @@ def run_loop(
         progress = restore(ranks.first(lambda: read_checkpoint(_needed(folder), identity)), module, optimizer)
     step = make_step(objective, module, optimizer, ranks)
     loop = _Loop(config, module, objective, optimizer, step, validate, folder, identity, on_event, progress, ranks)
-    with matmul_precision("high" if config.tf32 else "highest"):
-        loop.run()
+    try:
+        with matmul_precision("high" if config.tf32 else "highest"):
+            loop.run()
+    finally:
+        scratch.clear()
     if progress.best:
         module.load_state_dict(progress.best)
     return progress

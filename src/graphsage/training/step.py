@@ -66,9 +66,10 @@ class EagerStep:
 
 
 def buffer_of(read: Any) -> Tensor | None:
-    """The rows that a reading holds, to be overwritten by the next one; none where it holds several."""
+    """The rows that a reading holds, to be overwritten by the next one; none where it holds several. On a CPU they lie
+    in scratch memory, which looks after itself."""
     reading = getattr(read, "reading", None)
-    return None if reading is None else reading.x
+    return reading.x if reading is not None and reading.x.is_cuda else None
 
 
 def make_step(objective: Objective, module: nn.Module, optimizer: Adam, ranks: Ranks = ALONE) -> Step:
