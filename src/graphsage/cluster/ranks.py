@@ -54,11 +54,19 @@ def join(device: str = "auto", timeout: float = TIMEOUT_SECONDS) -> Iterator[Ran
     if here.startswith("cuda"):
         torch.cuda.set_device(here)
     with _contact(timeout):
-        dist.init_process_group(_backend(here), timeout=timedelta(seconds=timeout))
+        _meet(_backend(here), timedelta(seconds=timeout))
     try:
         yield Group(dist.get_rank(), dist.get_world_size(), timeout)
     finally:
         dist.destroy_process_group()
+
+
+def _meet(backend: str, timeout: timedelta) -> None:
+    store, rank, count = next(dist.rendezvous("env://", timeout=timeout))
+    if os.environ.get("GROUP_WORLD_SIZE", "1") == "1":
+        # torchrun keeps its store when it starts ranks again, and with it the addresses of those that died.
+        store = dist.PrefixStore(f"attempt {restarts()}", store)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=timeout)
 
 
 def threads_of_rank(ranks: int) -> int:

@@ -53,7 +53,7 @@ class CapturedStep:
         return total
 
     def _stage(self, step: int) -> None:
-        self._first, self._count = step, self.objective.epochs.run(step, STAGED)
+        self._first, self._count = step, self.objective.run(step, STAGED)
         drawn = self.objective.draw(step, self._count)
         shape = tuple(tensor.shape[1:] for tensor in drawn)
         if shape not in self.captures:

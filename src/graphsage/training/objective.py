@@ -47,9 +47,13 @@ class World:
 class Objective(ABC):
     epochs: Epochs
 
+    def run(self, step: int, limit: int) -> int:
+        """How many steps from `step` on, at most `limit`, can be drawn together."""
+        return self.epochs.run(step, limit)
+
     @abstractmethod
     def draw(self, step: int, count: int = 1) -> Drawn:
-        """What `count` steps from `step` on learn from, each tensor (count, ...); `epochs.run` says how many go."""
+        """What `count` steps from `step` on learn from, each tensor (count, ...); `run` says how many go."""
 
     @abstractmethod
     def read(self, drawn: Drawn, out: Tensor | None = None) -> Any:
@@ -171,6 +175,9 @@ class Joint(Objective):
     def __init__(self, supervised: Supervised, unsupervised: Unsupervised, weight: float) -> None:
         self.supervised, self.unsupervised, self.weight = supervised, unsupervised, weight
         self.epochs = supervised.epochs
+
+    def run(self, step: int, limit: int) -> int:
+        return self.unsupervised.run(step, self.supervised.run(step, limit))
 
     def draw(self, step: int, count: int = 1) -> Drawn:
         pairs = [self.unsupervised.draw(each) for each in range(step, step + count)]  # epochs end at other steps

@@ -60,7 +60,7 @@ class EagerStep:
 
     def _draws(self, step: int) -> Drawn:
         if not self._first <= step < self._first + self._count:
-            self._first, self._count = step, self.objective.epochs.run(step, STAGED)
+            self._first, self._count = step, self.objective.run(step, STAGED)
             self._drawn = self.objective.draw(step, self._count)
         return tuple(tensor[step - self._first] for tensor in self._drawn)
 
