@@ -19,6 +19,7 @@ from graphsage.datasets.table import Table
 from graphsage.errors import ConfigError, DataError
 
 _BLOCK = 1 << 26  # bytes of a CSV file parsed at once; a longer row is an error
+_BUFFER = 1 << 20  # bytes of a Parquet column read at once
 _KEYS_FROM = 10_000  # lines of a JSON-lines file whose keys are its columns
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 ARROW = (".feather", ".arrow", ".ipc")
@@ -108,7 +109,7 @@ def _header(path: Path, delimiter: str) -> tuple[str, ...]:
 def _parquet(path: Path) -> Table:
     from pyarrow import parquet
 
-    file = parquet.ParquetFile(_seekable(path))
+    file = parquet.ParquetFile(_seekable(path), buffer_size=_BUFFER)
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         try:
@@ -201,7 +202,7 @@ def _opened(path: Path) -> IO[bytes]:
 def _seekable(path: Path) -> Any:
     """For formats that are not read from front to back; a compressed file is unpacked in memory."""
     if path.suffix != ".gz":
-        return pa.memory_map(str(path))
+        return pa.OSFile(str(path))  # not mapped: what was read would stay in memory
     with _opened(path) as file:
         return pa.BufferReader(file.read())
 

@@ -15,6 +15,9 @@ def relu_unit(x: Tensor, relu: bool, unit: bool) -> Tensor:
     a buffer, so it must be a fresh result that nothing else reads."""
     if not (relu or unit):
         return x
+    if not torch.is_grad_enabled() and not on_triton(x):
+        _apply(x, relu, unit)
+        return x
     result: Tensor = _ReluUnit.apply(x, relu, unit)  # type: ignore[no-untyped-call]
     return result
 

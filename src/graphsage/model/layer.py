@@ -100,12 +100,20 @@ class SageLayer(nn.Module):
         return self._neighbor_weight.shape[0] if self._projects else self.aggregator.out_dim
 
     def on_rows(self, h: Tensor, once: Tensor, out: Tensor) -> None:
-        """Of h (M, D): write what neighbors will read into `once` (M, row_width), which is the aggregator's own
-        transformation or, as averaging commutes with it, W h; and what a row itself contributes into `out`."""
+        """Of h (M, D): write what neighbors will read into `once` (M, row_width), and what a row itself contributes
+        into `out`."""
+        self.for_neighbors(h, once)
+        self.for_itself(h, out)
+
+    def for_neighbors(self, h: Tensor, once: Tensor) -> None:
+        """The aggregator's own transformation of rows or, as averaging commutes with it, W h."""
         if self._projects:
             torch.mm(h, self._neighbor_weight.t(), out=once)
         else:
             once.copy_(self.aggregator.on_rows(h))
+
+    def for_itself(self, h: Tensor, out: Tensor) -> None:
+        """W h of the part of W that is applied to the row itself, without its bias."""
         if self.aggregator.includes_self:
             return
         if self.halves:
@@ -115,7 +123,10 @@ class SageLayer(nn.Module):
 
     def after_rows(self, once: Tensor, neighborhood: Neighborhood, rows: Tensor, out: Tensor) -> None:
         """Finish h^k of `rows` in `out`, from what `on_rows` made of every node."""
-        aggregated = self.aggregator.reduce(once, neighborhood, rows)
+        self.finish(self.aggregator.reduce(once, neighborhood, rows), out)
+
+    def finish(self, aggregated: Tensor, out: Tensor) -> None:
+        """Lines 5 and 7 in `out`, which holds what `for_itself` wrote, given what was reduced."""
         if not self._projects:
             aggregated = aggregated @ self._neighbor_weight.t()
         if self.halves:

@@ -18,6 +18,8 @@ _ORDER = 1 << 20  # counters of the permutation's draws, away from those of the 
 
 class LSTMAggregator(Aggregator):
     padded = True
+    cells = 1 << 18
+    """Neighbors, padded ones included, that run at once over ragged lists: it bounds memory."""
 
     def __init__(self, in_dim: int, hidden_dim: int | None = None, depth: int = 1) -> None:
         super().__init__(in_dim)
@@ -61,7 +63,7 @@ class LSTMAggregator(Aggregator):
         result = h.new_zeros(neighborhood.num_rows, self.out_dim)
         order = torch.argsort(counts, stable=True)
         order = order[counts[order] > 0]
-        for group in _groups(order, counts):
+        for group in _groups(order, counts, self.cells):
             lengths = counts[group]
             width = int(lengths.max())
             slots = torch.arange(width, device=h.device)
@@ -82,7 +84,7 @@ def permutations(keys: Tensor, size: int) -> Tensor:
     return (draws >> 1).argsort(dim=1, stable=True)
 
 
-def _groups(order: Tensor, counts: Tensor, cells: int = 1 << 18) -> list[Tensor]:
+def _groups(order: Tensor, counts: Tensor, cells: int) -> list[Tensor]:
     """Cut rows sorted by count into runs whose padded size stays below `cells`."""
     groups, start = [], 0
     lengths = counts[order].tolist()

@@ -19,6 +19,7 @@ class PoolAggregator(Aggregator):
 
     acts_on_rows = True
     padded = True
+    partial = "max"
 
     def __init__(self, in_dim: int, hidden_dim: int | None = None, depth: int = 1) -> None:
         super().__init__(in_dim)
@@ -49,6 +50,9 @@ class PoolAggregator(Aggregator):
     def reduce(self, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
         return gather_relu_max(table, neighborhood, self.last.bias)
 
+    def from_partial(self, combined: Tensor, counts: Tensor, own: Tensor | None) -> Tensor:
+        return torch.relu(combined + self.last.bias) * (counts > 0)[:, None]
+
     @property
     def hidden(self) -> list[nn.Linear]:
         return [layer for layer in self.mlp if isinstance(layer, nn.Linear)][:-1]
@@ -63,6 +67,8 @@ class PoolAggregator(Aggregator):
 class MeanPoolAggregator(PoolAggregator):
     """The variant the paper found no different: mean in place of max."""
 
+    partial = "sum"
+
     def _frozen(self, h: Tensor, neighborhood: Neighborhood) -> bool:
         return False
 
@@ -71,6 +77,9 @@ class MeanPoolAggregator(PoolAggregator):
 
     def reduce(self, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
         return gather_mean(table, neighborhood)
+
+    def from_partial(self, combined: Tensor, counts: Tensor, own: Tensor | None) -> Tensor:
+        return combined / counts.clamp(min=1)[:, None]
 
 
 def _product(h: Tensor, weight: Tensor) -> Tensor:
