@@ -15,10 +15,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-COMMANDS = ("", "demo", "train", "evaluate", "embed", "predict", "search", "plot", "info", "data", "data list",
+COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "search", "plot", "info", "data", "data list",
             "data convert", "serve", "live", "live create", "live backup", "live restore", "live compact",
-            "live verify", "data build", "data build setmm", "data build debian", "data build reddit",
-            "data build citation", "data build ppi", "reproduce")  # fmt: skip
+            "live verify", "data build", "data build tables", "data build setmm", "data build debian",
+            "data build reddit", "data build citation", "data build ppi", "reproduce")  # fmt: skip
 
 
 def result(name: str) -> dict[str, Any]:
@@ -201,12 +201,13 @@ def bench_cpu() -> str:
 
 def bench_gpu() -> str:
     record = result("bench/gpu")
-    lines = [f"| one {record['device']}, Reddit-shaped unless it says otherwise | microseconds | target |",
+    lines = [f"| one {record['hardware']['gpu']}, Reddit-shaped unless it says otherwise | microseconds | target |",
              "| --- | --- | --- |"]  # fmt: skip
     for name, found in record["measured"].items():
         target = record["targets"].get(name)
         missed = " (missed)" if name in record["missed"] else ""
-        lines.append(f"| {name} | {found:,.0f}{missed} | {'' if target is None else f'{target:,.0f}'} |")
+        shown = f"{found:,.0f}" if isinstance(found, float) else "not to be had: " + found.partition(":")[0]
+        lines.append(f"| {name} | {shown}{missed} | {'' if target is None else f'{target:,.0f}'} |")
     floors = record["floors"]
     note = (f"Copy bandwidth {floors['copy TB/s']:.2f} TB/s. Floors of the mean step: reading its rows "
             f"{floors['reading, float32 us']:.0f} us in float32 and {floors['reading, bfloat16 us']:.0f} us in "

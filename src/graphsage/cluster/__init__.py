@@ -1,0 +1,1 @@
+"""The same jobs on several processes and machines."""
