@@ -81,19 +81,20 @@ class Adjacency:
                 self.join(other, row)
             return
         others, last = sorted(others), np.array([row], np.int64)
-        heard = []
+        lost = set()
         for other in others:
             everyone, shown = self.neighbors(other), self.capped(other)
             grown = self.lists[other] = np.concatenate((everyone, last))
             if len(everyone) >= self._cap.limit:
                 self._tighten(other, row)
                 if not self._survives(other, row):
+                    lost.add(other)
                     continue
                 grown = np.concatenate((self.capped(other), last))
             elif len(shown) < len(everyone):
                 grown = np.concatenate((shown, last))
             self.shown[other] = grown
-            heard.append(other)
+        heard = [other for other in others if other not in lost] if self._cap.both_ways else others
         self.lists[row], self.shown[row] = np.array(others, np.int64), np.array(heard, np.int64)
 
     def cut(self, source: int, target: int) -> None:
