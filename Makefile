@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-quick bench test-browser load crash fuzz soak sizing clean
+.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-quick results-larger-graph results-ray bench test-browser load crash fuzz soak sizing clean
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -92,6 +92,14 @@ results-small-graphs: $(STAMP)  ## Measure four small graphs beside PyG: make re
 results-quick: $(STAMP)  ## Reproduce the paper's trends: make results-quick PPI=path/to/ppi DEBIAN=path/to/debian (an hour)
 	@$(BIN)/graphsage reproduce all --data setmm $(if $(PPI),--data ppi=$(PPI)) $(if $(DEBIAN),--data debian=$(DEBIAN)) \
 	    --profile quick --out results/quick
+
+# FOLDER: scratch space, about 35 GB.
+FOLDER ?= build/larger-graph
+results-larger-graph: $(STAMP)  ## Build and embed 10 million nodes and 200 million edges in 3 GB, killed and resumed
+	@$(BIN)/python benchmarks/larger_graph.py $(FOLDER) --out results/scale/larger-graph.json
+
+results-ray: $(STAMP)  ## Embed on two local Ray nodes beside in-process; kill a worker, then a node
+	@$(BIN)/python benchmarks/ray_faults.py --out results/scale/ray.json
 
 bench: $(STAMP)  ## Measure speed beside floors and peers: make bench PYG=env/bin/python DGL=env/bin/python (half an hour)
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.cpu $(if $(PYG),--pyg $(PYG)) $(if $(DGL),--dgl $(DGL))

@@ -140,8 +140,8 @@ def main() -> None:
         bulk = uvloop.run(phase(server, many, 4, options.seconds))
         capacity = len(crowd.accepted) / (crowd.ended - crowd.began)
         too_many = uvloop.run(overload(server, single, 640, options.seconds, capacity))
-    write_result(options.out, {
-        "what": f"one new node with {EDGES} edges, not stored; service and load generator share the machine",
+    about = f"one new node with {EDGES} edges, not stored; service and load generator share the machine"
+    write_result(options.out, about, "make load", {
         "surroundings": where, "inference": options.inference, "seconds": options.seconds,
         "one_client": lone.summary(), "clients_32": crowd.summary(), "nodes_32_at_a_time": bulk.summary(32),
         "overload_x10": too_many})  # fmt: skip

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import platform
 import re
 import signal
 import subprocess
@@ -20,7 +19,10 @@ from typing import Any, cast
 import psutil
 import uvloop
 
+from graphsage.experiments import record
+
 ROOT = Path(__file__).resolve().parent.parent
+LIBRARIES = ("fastapi", "uvicorn", "uvloop", "httptools", "apsw", "faiss-cpu")
 
 
 @dataclass
@@ -158,13 +160,13 @@ def quantiles(seconds: list[float]) -> dict[str, float | None]:
 
 def surroundings() -> dict[str, Any]:
     """Where and when something was measured; `load_before` tells a quiet machine from a busy one."""
-    libraries = {name: version(name) for name in ("torch", "fastapi", "uvicorn", "apsw", "faiss-cpu")}
     return {"date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "cores": os.cpu_count(),
-            "processor": platform.processor() or platform.machine(), "python": platform.python_version(),
-            "libraries": libraries, "load_before": round(os.getloadavg()[0], 2)}  # fmt: skip
+            "load_before": round(os.getloadavg()[0], 2)}  # fmt: skip
 
 
-def write_result(path: Path, result: dict[str, Any]) -> None:
+def write_result(path: Path, about: str, command: str, result: dict[str, Any]) -> None:
+    """As all results are written, with the versions of what serves besides."""
+    libraries = {name: version(name) for name in LIBRARIES}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(result, indent=1))
+    record.write_result(path, about, command, {"versions": {**record.versions(), **libraries}, **result})
+    print(path.read_text(encoding="utf-8"))

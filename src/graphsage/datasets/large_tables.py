@@ -29,6 +29,7 @@ from graphsage.graph.storage import FORMAT
 
 PROCESS_BYTES = 350_000_000  # Python, its libraries and the batch that is read
 LEAST_BYTES = 64_000_000
+BATCH_ROWS = 1 << 13  # of a node table with its vectors
 FEATURE_TYPES = ("float32", "float16")
 Report = Callable[[str, int, int | None], None]
 _NOT_HERE = ("text", "numeric", "log_numeric", "categorical", "dates", "time", "edge_time", "time_order")
@@ -104,7 +105,7 @@ class _Build:
         if self.spec.nodes is None:
             self._nodes_of_edges()
         else:
-            self._read_nodes(open_table(self.spec.nodes, self.spec.delimiter))
+            self._read_nodes(open_table(self.spec.nodes, self.spec.delimiter, BATCH_ROWS))
         sort = EdgeSort(self.scratch / "edges", self.n, self.memory, directed=self.spec.directed)
         for pairs in self._pairs():
             sort.add(pairs)

@@ -27,8 +27,8 @@ LINES = (".jsonl", ".ndjson", ".jl")
 KNOWN = (*DELIMITERS, ".parquet", *ARROW, *LINES)
 
 
-def open_table(path: str | Path, delimiter: str | None = None) -> Table:
-    """Open a file by its suffix; only its column names are read yet."""
+def open_table(path: str | Path, delimiter: str | None = None, batch_rows: int = 1 << 16) -> Table:
+    """Open a file by its suffix; only its column names are read yet. Parquet is read `batch_rows` at a time."""
     path = Path(path)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if suffix not in KNOWN:
@@ -44,7 +44,7 @@ def open_table(path: str | Path, delimiter: str | None = None) -> Table:
     try:
         if suffix in DELIMITERS:
             return _csv(path, delimiter or DELIMITERS[suffix])
-        return _parquet(path) if suffix == ".parquet" else _arrow(path) if suffix in ARROW else _json(path)
+        return _parquet(path, batch_rows) if suffix == ".parquet" else _arrow(path) if suffix in ARROW else _json(path)
     except (pa.ArrowInvalid, OSError, EOFError) as error:
         raise _unreadable(path, error) from error
 
@@ -106,14 +106,14 @@ def _header(path: Path, delimiter: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _parquet(path: Path) -> Table:
+def _parquet(path: Path, batch_rows: int) -> Table:
     from pyarrow import parquet
 
-    file = parquet.ParquetFile(_seekable(path), buffer_size=_BUFFER)
+    file = parquet.ParquetFile(_seekable(path), buffer_size=_BUFFER, pre_buffer=False)
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         try:
-            yield from file.iter_batches(columns=list(columns))
+            yield from file.iter_batches(batch_rows, columns=list(columns))
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
 

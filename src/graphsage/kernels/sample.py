@@ -95,4 +95,6 @@ def sample_neighbors(indptr: Tensor, indices: Tensor, nodes: Tensor, size: int, 
     places = sample_offsets(degree, size, keys)  # row by row: a row's neighbors share cache lines
     places += torch.where(present, start, 0)[:, None]
     index = indices.index_select(0, places.view(-1)).view(places.shape)
+    if places.device.type == "cpu" and bool(present.all()):
+        return index.long(), present
     return torch.where(present[:, None], index, nodes[:, None]), present

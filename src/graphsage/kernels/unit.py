@@ -48,10 +48,9 @@ def _gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, 
         rows = slice(start, start + BLOCK_ROWS)
         g, h, by, into = grad[rows], y[rows], inverse[rows], out[rows]
         if unit:
-            along = torch.linalg.vecdot(g, h)
-            along *= by * EPSILON < 1  # below epsilon the length is a constant
-            torch.addcmul(g, h, along[:, None], value=-1, out=into)
-            into *= by[:, None]
+            along = torch.mul(g, h, out=into).sum(dim=1)
+            along *= -by * (by * EPSILON < 1)  # below epsilon the length is a constant
+            torch.mul(g, by[:, None], out=into).addcmul_(h, along[:, None])
         else:
             into.copy_(g)
         if relu:
