@@ -7,7 +7,6 @@ results/scale/larger-than-memory.json.
 """
 
 import argparse
-import itertools
 import json
 import os
 import platform
@@ -34,10 +33,13 @@ from graphsage.training.config import Config
 from graphsage.training.step import make_step
 from graphsage.training.train import set_up
 
+WAYS = (("shuffled", 1, False, True), ("shuffled", 1, True, True), ("local", 1, True, True), ("local", 32, True, True),
+        ("local", 32, False, True), ("shuffled", 32, True, True), ("shuffled", 1, False, False))  # fmt: skip
+"""Order of nodes, rows that stay together in a batch, read-ahead off, memory limited: the dearest guess first."""
 COMMUNITY, DEGREE, INSIDE, CLASSES, CHUNK = 1000, 6, 0.8, 16, 20_000
 
 
-def make(folder: Path, nodes: int, width: int) -> dict[str, Any]:
+def make(folder: Path, nodes: int, width: int) -> None:
     """Two folders: `shuffled`, as data comes, and `local`, its nodes renumbered by `local_order`."""
     generator = torch.Generator().manual_seed(0)
     community = torch.randint(max(1, nodes // COMMUNITY), (nodes,), generator=generator)
@@ -52,10 +54,7 @@ def make(folder: Path, nodes: int, width: int) -> dict[str, Any]:
     graph = Graph.from_edges(torch.stack([u, v], 1), nodes, labels=community % CLASSES)
     noise = np.random.default_rng(0).standard_normal((CHUNK, width), dtype=np.float32).astype(np.float16)
     split = Split(torch.full((nodes,), TRAIN, dtype=torch.uint8))
-    begin = time.monotonic()
-    order = local_order(graph)
-    seconds = time.monotonic() - begin
-    for name, rows in (("shuffled", torch.arange(nodes)), ("local", order)):
+    for name, rows in (("shuffled", torch.arange(nodes)), ("local", local_order(graph))):
         kept = graph if name == "shuffled" else renumbered(graph, rows)
         save_graph(kept.replace(features=torch.zeros(nodes, 1).half()), folder / name, {"given": split})
         table = np.lib.format.open_memmap(folder / name / "features.npy", "w+", np.float16, (nodes, width))
@@ -65,11 +64,16 @@ def make(folder: Path, nodes: int, width: int) -> dict[str, Any]:
             table[start : start + CHUNK] += group == np.arange(width) % CLASSES
         table.flush()
         del table
-    gap = {name: _gap(open_graph(folder / name)) for name in ("shuffled", "local")}
-    return {"nodes": nodes, "features": width, "table_bytes": nodes * width * 2,
-            "stored_edges": graph.num_stored_edges, "communities": int(community.max()) + 1,
-            "edges_inside_a_community": INSIDE, "local_order_seconds": round(seconds, 1),
-            "median_distance_of_neighbors": gap}  # fmt: skip
+
+
+def described(folder: Path) -> dict[str, Any]:
+    graphs = {name: open_graph(folder / name) for name in ("shuffled", "local")}
+    features = graphs["local"].features
+    assert features is not None
+    return {"nodes": len(features), "features": features.shape[1], "table_bytes": features.numel() * 2,
+            "stored_edges": graphs["local"].num_stored_edges, "community": COMMUNITY,
+            "edges_inside_a_community": INSIDE,
+            "median_distance_of_neighbors": {name: _gap(graph) for name, graph in graphs.items()}}  # fmt: skip
 
 
 def _gap(graph: Graph) -> int:
@@ -147,6 +151,7 @@ def main() -> int:
     options.add_argument("--seconds", type=float, default=20.0, help="for each way, at most")
     options.add_argument("--steps", type=int, default=300, help="for each way, at most")
     options.add_argument("--out", default="results/scale/larger-than-memory.json")
+    options.add_argument("--reuse", action="store_true", help="measure with the tables that are there, and keep them")
     options.add_argument("--train", nargs=3, metavar=("FOLDER", "TOGETHER", "RANDOM"), help=argparse.SUPPRESS)
     asked = options.parse_args()
     if asked.train:
@@ -164,34 +169,36 @@ def main() -> int:
     scratch = asked.folder / "larger-than-memory"
     scratch.mkdir(parents=True, exist_ok=True)
     try:
-        print("making two tables", file=sys.stderr, flush=True)
-        made = make(scratch, asked.nodes, asked.width)
+        if not asked.reuse:
+            print("making two tables", file=sys.stderr, flush=True)
+            make(scratch, asked.nodes, asked.width)
+        report = {"what": "training steps from a float16 table larger than the memory allowed, page cache included",
+                  "limit_bytes": asked.limit, "batch": asked.batch, "sample_sizes": [10, 5], **described(scratch),
+                  "hardware": {"cores": os.cpu_count(), "machine": platform.machine()},
+                  "torch": torch.__version__, "ways": []}  # fmt: skip
         forget(scratch / "shuffled")
-        made["disk_bytes_per_second_in_order"] = round(sequential(scratch / "shuffled" / "features.npy"))
+        report["disk_bytes_per_second_in_order"] = round(sequential(scratch / "shuffled" / "features.npy"))
         limits = ["--batch", str(asked.batch), "--seconds", str(asked.seconds), "--steps", str(asked.steps)]
-        ways = []
-        for name, together, at_random in itertools.product(("shuffled", "local"), (1, 32), (False, True)):
-            forget(scratch / name)
-            words = ["--train", str(scratch / name), str(together), str(int(at_random)), *limits]
-            way = {"nodes": name, "together": together, "no_read_ahead": at_random} | in_group(group, words)
-            ways.append(way)
-            print(json.dumps(way), file=sys.stderr, flush=True)
-        sequential(scratch / "shuffled" / "features.npy")
-        words = ["--train", str(scratch / "shuffled"), "1", "0", *limits]
-        ways.append({"nodes": "shuffled", "together": 1, "no_read_ahead": False, "memory": "not limited"}
-                    | in_group(None, words))  # fmt: skip
-        print(json.dumps(ways[-1]), file=sys.stderr, flush=True)
+        for name, together, no_read_ahead, limited in WAYS:
+            if limited:
+                forget(scratch / name)
+            else:
+                sequential(scratch / name / "features.npy")
+            words = ["--train", str(scratch / name), str(together), str(int(no_read_ahead)), *limits]
+            way = {"nodes": name, "together": together, "no_read_ahead": no_read_ahead, "limited": limited}
+            report["ways"].append(way | in_group(group if limited else None, words))
+            print(json.dumps(report["ways"][-1]), file=sys.stderr, flush=True)
+            write(report, Path(asked.out))
     finally:
         group.remove()
-        shutil.rmtree(scratch, ignore_errors=True)
-    report = {"what": "training steps from a float16 table larger than the memory allowed, page cache included",
-              "limit_bytes": asked.limit, "batch": asked.batch, "sample_sizes": [10, 5], **made, "ways": ways,
-              "hardware": {"cores": os.cpu_count(), "machine": platform.machine()},
-              "torch": torch.__version__}  # fmt: skip
-    path = Path(asked.out)
+    if not asked.reuse:
+        shutil.rmtree(scratch)
+    return 0
+
+
+def write(report: dict[str, Any], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from graphsage.errors import GraphError
 from graphsage.graph.graph import Graph
+from graphsage.graph.split import Split
 
 ROUNDS = 8
 
@@ -32,6 +33,12 @@ def local_order(graph: Graph, rounds: int = ROUNDS) -> Tensor:
             break
         label = new
     return torch.argsort(label, stable=True)
+
+
+def in_local_order(graph: Graph, splits: dict[str, Split]) -> tuple[Graph, dict[str, Split]]:
+    """`graph` renumbered by `local_order`, and its splits with it."""
+    order = local_order(graph)
+    return renumbered(graph, order), {name: Split(split.codes[order], split.cutoff) for name, split in splits.items()}
 
 
 def renumbered(graph: Graph, order: Tensor) -> Graph:
