@@ -21,7 +21,8 @@ from graphsage.baselines.features import logistic_regression
 from graphsage.datasets.table_spec import TableSpec
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.experiments.choose import chosen, grid
-from graphsage.experiments.record import Run, Score, earlier_rows, opened, rows, score, write_result
+from graphsage.experiments.record import earlier_rows, rows, write_result
+from graphsage.training.score import Run, Score, opened, score
 
 GRAPHS = ("amazon_photo", "amazon_cs", "pubmed", "coauthor_cs")
 EPOCHS = (5, 10)

@@ -15,7 +15,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-COMMANDS = ("", "demo", "train", "evaluate", "embed", "predict", "search", "plot", "info", "data", "data list",
+COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "search", "plot", "info", "data", "data list",
             "data convert", "serve", "live", "live create", "live backup", "live restore", "live compact",
             "live verify", "data build", "data build tables", "data build setmm", "data build debian",
             "data build reddit", "data build citation", "data build ppi", "reproduce")  # fmt: skip
@@ -128,16 +128,23 @@ def serve_load() -> str:
 
 def serve_faults() -> str:
     crash, fuzz, soak = (result(f"serve/{name}") for name in ("crash", "fuzz", "soak"))
-    kill, torn, again = crash["kill_9"], crash["damaged_journals"], crash["restart"]
+    kill, served, torn, again = (crash[name] for name in ("kill_9", "kill_9_over_http", "damaged_journals", "restart"))
     least = min(count for count in fuzz["cases"].values() if count > 1)
     wrong = torn.get("WRONG", 0) + torn.get("UNCLEAR", 0)
-    lost, steps = kill["lost"] + kill["came_back"], crash["every_step"]
+    steps = crash["every_step"]
+
+    def seen(some: dict[str, Any]) -> str:
+        return f"{some['lost'] + some['came_back']} lost, {some['half_applied']} half applied"
+
     asked = sum(soak["requests"].values())
+    rate = f", {soak['offered_per_second']:g} requests a second" if "offered_per_second" in soak else ""
     errors = ", ".join(f"{count} x {name}" for name, count in soak["errors"].items()) or "no errors"
     lines = ["| fault | seen | aim |", "| --- | --- | --- |",
-             f"| kill -9 during concurrent writes and compaction, {kill['kills']} times, {kill['acknowledged']:,} "
-             f"acknowledgements | {lost} lost, {kill['half_applied']} half applied | 0, 0 |",
-             f"| killed at each of {len(steps)} steps of write and compaction | "
+             f"| kill -9 of a process that writes and compacts, {kill['kills']} times, {kill['acknowledged']:,} "
+             f"acknowledgements | {seen(kill)} | 0, 0 |",
+             f"| kill -9 of the service while clients write over HTTP, {served['kills']} times, "
+             f"{served['acknowledged']:,} acknowledgements | {seen(served)} | 0, 0 |",
+             f"| killed at each of {len(steps)} steps of write, compaction and reload | "
              f"{sum(sum(each.values()) for each in steps.values())} lost or half applied | 0 |",
              f"| {torn['journals']:,} journals cut off or with a flipped bit | {torn['clean_prefix']} clean prefix, "
              f"{torn['clear_refusal']} clear refusal, {wrong} other | 0 other |",
@@ -145,7 +152,7 @@ def serve_faults() -> str:
              f"{again['seconds']} s ({again['cpu_seconds']} s of processor time) | 5 s |",
              f"| generated requests, {least:,} or more an operation with input, {len(fuzz['cases'])} operations | "
              f"{'no 5xx' if fuzz['passed'] else 'failed'} | no 5xx, 1,000 an operation |",
-             f"| {soak['minutes']:.0f} minutes of mixed load, {asked:,} requests | {errors} | none |",
+             f"| {soak['minutes']:.0f} minutes of mixed load{rate}, {asked:,} requests in all | {errors} | none |",
              f"| memory slope meanwhile | {soak['memory_slope_mb_per_minute']} MB a minute | below 1 |"]  # fmt: skip
     loads = ", ".join(f"{name} {record['surroundings']['load_before']}"
                       for name, record in (("crash", crash), ("fuzz", fuzz), ("soak", soak)))  # fmt: skip
@@ -194,12 +201,13 @@ def bench_cpu() -> str:
 
 def bench_gpu() -> str:
     record = result("bench/gpu")
-    lines = [f"| one {record['device']}, Reddit-shaped unless it says otherwise | microseconds | target |",
+    lines = [f"| one {record['hardware']['gpu']}, Reddit-shaped unless it says otherwise | microseconds | target |",
              "| --- | --- | --- |"]  # fmt: skip
     for name, found in record["measured"].items():
         target = record["targets"].get(name)
         missed = " (missed)" if name in record["missed"] else ""
-        lines.append(f"| {name} | {found:,.0f}{missed} | {'' if target is None else f'{target:,.0f}'} |")
+        shown = f"{found:,.0f}" if isinstance(found, float) else "not to be had: " + found.partition(":")[0]
+        lines.append(f"| {name} | {shown}{missed} | {'' if target is None else f'{target:,.0f}'} |")
     floors = record["floors"]
     note = (f"Copy bandwidth {floors['copy TB/s']:.2f} TB/s. Floors of the mean step: reading its rows "
             f"{floors['reading, float32 us']:.0f} us in float32 and {floors['reading, bfloat16 us']:.0f} us in "

@@ -1,7 +1,7 @@
 """Choosing settings on validation."""
 
 from graphsage.experiments.choose import chosen, grid
-from graphsage.experiments.record import Score
+from graphsage.training.score import Score
 
 
 def score(settings: dict[str, object], *curve: float) -> Score:

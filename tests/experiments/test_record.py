@@ -4,17 +4,9 @@ from pathlib import Path
 import pytest
 
 from graphsage.experiments import record
-from graphsage.experiments.record import (
-    Run,
-    Score,
-    earlier_rows,
-    read_journal,
-    rows,
-    score_all,
-    spread,
-    write_result,
-)
+from graphsage.experiments.record import earlier_rows, read_journal, rows, score_all, spread, write_result
 from graphsage.graph.storage import save_graph
+from graphsage.training.score import Run, Score
 from planted import SMALL, planted_graph, planted_split
 
 

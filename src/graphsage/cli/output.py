@@ -108,13 +108,14 @@ def row_progress() -> Iterator["Callable[[str, int, int | None], None]"]:
 class TrainingDisplay:
     """Shows training events: a live line with a bar on a terminal, and a line for each epoch everywhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shown: bool = True) -> None:
         self.live: Progress | None = None
+        self.shown = shown
         self.last = time.monotonic()
         self.last_f1 = ""
 
     def __enter__(self) -> "TrainingDisplay":
-        if sys.stderr.isatty():
+        if self.shown and sys.stderr.isatty():
             self.live = _progress("{task.description}", "loss {task.fields[loss]}", "{task.fields[f1]}",
                                   "{task.fields[speed]} seeds/s")  # fmt: skip
             self.task = self.live.add_task("preparing", total=None, loss="-", f1="", speed="-")

@@ -46,14 +46,23 @@ class Settings:
 
 def from_file(path: Path) -> Settings:
     """Read and check a TOML file; every error names the file and the key."""
+    return from_table(read_toml(path, "--config"), path)
+
+
+def read_toml(path: Path, flag: str) -> dict[str, Any]:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{path} does not exist; --config takes a TOML file") from None
+        raise ConfigError(f"{path} does not exist; {flag} takes a TOML file") from None
     except IsADirectoryError:
-        raise ConfigError(f"{path} is a folder; --config takes a TOML file, for a run its {RUN_FILE}") from None
+        hint = f", for a run its {RUN_FILE}" if flag == "--config" else ""
+        raise ConfigError(f"{path} is a folder; {flag} takes a TOML file{hint}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
+
+
+def from_table(table: dict[str, Any], path: Path) -> Settings:
+    """Settings, and what to train on, from a file that was read."""
     where = {name: table.pop(name) for name in _WHERE if name in table}
     tables = where.pop("data") if isinstance(where.get("data"), dict) else {}
     for name, value in where.items():
@@ -62,8 +71,8 @@ def from_file(path: Path) -> Settings:
     if tables:
         from graphsage.datasets.table_spec import TableSpec
 
-        tables = _checked(tables, f"{path}: [data]", TableSpec)
-    return Settings(_checked(table, str(path)), where.get("data"), where.get("split"), tables)
+        tables = checked(tables, f"{path}: [data]", TableSpec)
+    return Settings(checked(table, str(path)), where.get("data"), where.get("split"), tables)
 
 
 def from_pairs(pairs: Sequence[str]) -> Settings:
@@ -74,7 +83,7 @@ def from_pairs(pairs: Sequence[str]) -> Settings:
         if not sign or not name.strip():
             raise ConfigError(f"--set takes name=value, such as --set cap=row; got {pair!r}")
         values[name.strip()] = _value(text.strip())
-    return Settings(_checked(values, "--set"))
+    return Settings(checked(values, "--set"))
 
 
 def from_flags(sample_sizes: str | None = None, max_degree: str | None = None, **flags: Any) -> Settings:
@@ -91,7 +100,7 @@ def write_run_file(path: Path, config: "Config", data: str | Mapping[str, Any], 
     """The resolved settings in the form that `--config` reads, so that a run can be repeated or continued."""
     from graphsage import __version__
 
-    lines = [f"# graphsage {__version__}; `graphsage train --config {RUN_FILE} --out NEW` repeats this run"]
+    lines = [f"# graphsage {__version__}; `graphsage train --config {path.name} --out NEW` repeats this run"]
     lines += [f"data = {_toml(data)}"] if isinstance(data, str) else []
     lines += [f"split = {_toml(split)}"]
     for field in dataclasses.fields(config):
@@ -104,7 +113,7 @@ def write_run_file(path: Path, config: "Config", data: str | Mapping[str, Any], 
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _checked(values: Mapping[str, Any], source: str, of: Any = None) -> dict[str, Any]:
+def checked(values: Mapping[str, Any], source: str, of: Any = None) -> dict[str, Any]:
     """Types by the annotations of a dataclass (Config); ranges and choices are its own business."""
     from pydantic import ConfigDict, ValidationError, create_model
 

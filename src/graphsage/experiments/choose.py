@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from graphsage.experiments.record import Score
+from graphsage.training.score import Score
 
 RATES = (0.01, 0.003, 0.001)
 

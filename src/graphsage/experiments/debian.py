@@ -23,7 +23,8 @@ from typing import Any
 from graphsage.baselines.features import logistic_scores
 from graphsage.datasets.table_spec import TableSpec
 from graphsage.experiments.choose import chosen, grid
-from graphsage.experiments.record import Run, opened, rows, score_all, threads, write_result
+from graphsage.experiments.record import rows, score_all, threads, write_result
+from graphsage.training.score import Run, opened
 
 ORDER = ("bullseye", "bookworm", "trixie", "forky", "sid")
 EPOCHS = (3, 6)

@@ -7,7 +7,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from graphsage.experiments.record import Run, Score, earlier_rows, rows, score_all, threads, write_result
+from graphsage.experiments.record import earlier_rows, rows, score_all, threads, write_result
+from graphsage.training.score import Run, Score
 
 PAPER = {
     "supervised": {"gcn": 0.500, "mean": 0.598, "lstm": 0.612, "pool": 0.600},

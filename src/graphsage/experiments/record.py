@@ -6,91 +6,16 @@ import multiprocessing
 import platform
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
-from functools import lru_cache
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphsage.atomic import atomic_file
-from graphsage.datasets.table_spec import TableSpec
-
-if TYPE_CHECKING:
-    from graphsage.graph.graph import Graph
-    from graphsage.graph.split import Split
+from graphsage.training.score import Run, Score, score
 
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "graphsage")
-
-
-@dataclass(frozen=True)
-class Run:
-    """One training run to make: a label for its row, the data (its name, its path or two tables), the split's name and
-    the settings."""
-
-    label: str
-    data: str | TableSpec
-    split: str | None
-    settings: dict[str, Any]
-    device: str = "auto"
-    threads: int | None = None
-    parts: tuple[str, ...] = ("val", "test")
-    """What is evaluated in the end; a sweep needs nothing but its curve."""
-
-
-@dataclass(frozen=True)
-class Score:
-    """What a run reached: micro and macro F1 of each part, by exact inference and, where that was measured, micro F1 by
-    sampled inference. Choices are made on validation; test is only reported."""
-
-    label: str
-    settings: dict[str, Any]
-    exact: dict[str, tuple[float, float]]
-    sampled: dict[str, float]
-    curve: tuple[float, ...]
-    """Validation micro F1 after each epoch."""
-    train_seconds: float
-    device: str
-
-
-def score(run: Run) -> Score:
-    """Make one run."""
-    import torch
-
-    from graphsage.training.loop import Event
-    from graphsage.training.train import train
-
-    if run.threads is not None:
-        torch.set_num_threads(run.threads)
-    graph, split = opened(run.data, run.split)
-    curve: list[float] = []
-
-    def watch(event: Event) -> None:
-        if event.val_f1 is not None:
-            curve.append(event.val_f1)
-
-    began = time.monotonic()
-    model = train(graph, split, device=run.device, on_event=watch, **run.settings)
-    seconds = time.monotonic() - began
-    exact = model.evaluate_parts(graph, split, run.parts, inference="exact") if run.parts else {}
-    # Without a head each of these fits a probe, minutes for PPI's 121 labels: once is enough.
-    again = model.head is not None and run.parts
-    sampled = model.evaluate_parts(graph, split, run.parts, inference="sampled") if again else {}
-    both = {part: (f1.micro, f1.macro) for part, f1 in exact.items()}
-    micro = {part: f1.micro for part, f1 in sampled.items()}
-    return Score(run.label, run.settings, both, micro, tuple(curve), seconds, str(model.device))
-
-
-@lru_cache(maxsize=1)
-def opened(data: str | TableSpec, split_name: str | None) -> tuple["Graph", "Split"]:
-    """The graph with features, and the split they were fitted on: opened once for all seeds that follow each other."""
-    from graphsage.datasets.open import open_data
-    from graphsage.datasets.tables import open_tables
-
-    found = open_tables(data) if isinstance(data, TableSpec) else open_data(data)
-    split = found.split(split_name)
-    return found.with_features(split)[0], split
 
 
 def score_all(

@@ -11,7 +11,8 @@ from typing import Any
 
 from graphsage.baselines.features import logistic_scores
 from graphsage.experiments.choose import RATES, chosen, grid
-from graphsage.experiments.record import Run, opened, rows, score_all, threads, write_result
+from graphsage.experiments.record import rows, score_all, threads, write_result
+from graphsage.training.score import Run, opened
 
 SPLITS = ("random", "date")
 REGULARIZED: tuple[dict[str, Any], ...] = (

@@ -12,7 +12,8 @@ import re
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -76,6 +77,8 @@ class Trials:
     """Told of every trial that was made just now, with how many are done and how many there are."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Kept with every trial, such as the hardware."""
+    pool: Executor | None = None
+    """Makes the trials instead of processes of this machine: a cluster's workers."""
 
     def run(self, trials: Iterable[Trial]) -> list[Result]:
         """Results in order; those that the folder has are read. Raises Unfinished at the deadline."""
@@ -90,7 +93,7 @@ class Trials:
             if self.on_done is not None:
                 self.on_done(trial, result, sum(r is not None for r in known.values()), total)
 
-        if self.jobs == 1 or len(todo) < 2:
+        if self.pool is None and (self.jobs == 1 or len(todo) < 2):
             for trial in todo.values():
                 if not self._late():
                     keep(trial, _timed(self.evaluate, trial))
@@ -116,14 +119,19 @@ class Trials:
     def _in_parallel(self, todo: Sequence[Trial], keep: Callable[[Trial, Result], None]) -> None:
         waiting = list(reversed(todo))
         running: dict[Future[Result], Trial] = {}
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(self.jobs, mp_context=context, initializer=_die_with, initargs=(os.getpid(),)) as pool:
+        with self._workers() as pool:
             while (waiting and not self._late()) or running:
                 while waiting and len(running) < self.jobs and not self._late():
                     trial = waiting.pop()
                     running[pool.submit(_one_thread, self.evaluate, trial)] = trial
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     keep(running.pop(future), future.result())
+
+    def _workers(self) -> AbstractContextManager[Executor]:
+        if self.pool is not None:
+            return nullcontext(self.pool)
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self.jobs, mp_context=context, initializer=die_with, initargs=(os.getpid(),))
 
     def _late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
@@ -177,7 +185,7 @@ def _timed(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
     return {**result, **{name: round(value, 3) for name, value in spent.items()}}
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """End this process soon after the one that started it: a long trial must not go on for nobody."""
 
     def watch() -> None:

@@ -91,7 +91,7 @@ class Opened:
         assert kind is not None
         pointers = self.adjacency.pointers(start, stop)
         counts = torch.from_numpy(np.diff(pointers))
-        combined = table(stop - start, source.width, torch.device("cpu"))
+        combined = table(stop - start, source.width)
         combined.fill_(-torch.inf if kind == "max" else 0)
         runs = block_runs(self.adjacency, pointers, about.source_rows)
         n, buffer = self.adjacency.num_nodes, None
@@ -99,7 +99,7 @@ class Opened:
             if not any(run.bounds[number] < run.bounds[number + 1] for run in runs):
                 continue
             if buffer is None:
-                buffer = table(min(about.source_rows, n), source.width, torch.device("cpu"))
+                buffer = table(min(about.source_rows, n), source.width)
             rows = load(source, first, min(first + about.source_rows, n), buffer)
             for run in runs:
                 run.reduce(number, rows, first, kind, combined)

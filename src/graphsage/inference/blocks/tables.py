@@ -72,7 +72,7 @@ def load(source: Rows, start: int, stop: int, out: Tensor) -> Tensor:
 
 def gather(source: Rows, nodes: Array) -> Tensor:
     """The rows of `nodes`, ascending; near ones are read together."""
-    out = table(len(nodes), source.width, torch.device("cpu"))
+    out = table(len(nodes), source.width)
     gap = max(1, GAP_BYTES // (4 * source.width))
     begin = 0
     while begin < len(nodes):

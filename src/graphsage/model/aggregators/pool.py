@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from graphsage.kernels.gather import gather_mean, gather_relu_max
 from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.pool import frozen_relu_max
 from graphsage.kernels.product import frozen_linear
 from graphsage.model.aggregators.base import Aggregator
 
@@ -30,7 +31,15 @@ class PoolAggregator(Aggregator):
             self.mlp.append(nn.ReLU())
 
     def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
+        if self._frozen(h, neighborhood):
+            return frozen_relu_max(h, self.last.weight, self.last.bias, neighborhood.index, neighborhood.present)
         return self.reduce(self.on_rows(h), neighborhood, rows)  # the M rows once; gathered ones would repeat
+
+    def _frozen(self, h: Tensor, neighborhood: Neighborhood) -> bool:
+        """Whether neither the rows nor what is done to them before the last layer learns, on a CPU."""
+        drawn = neighborhood.start is None and neighborhood.offsets is None
+        learns = h.requires_grad or bool(self.hidden) or not torch.is_grad_enabled()
+        return drawn and not learns and h.device.type == "cpu" and h.dtype == self.last.weight.dtype
 
     def on_rows(self, h: Tensor) -> Tensor:
         """All but the last bias and ReLU, which commute with the maximum and are cheaper after it."""
@@ -59,6 +68,9 @@ class MeanPoolAggregator(PoolAggregator):
     """The variant the paper found no different: mean in place of max."""
 
     partial = "sum"
+
+    def _frozen(self, h: Tensor, neighborhood: Neighborhood) -> bool:
+        return False
 
     def on_rows(self, h: Tensor) -> Tensor:
         return torch.relu(super().on_rows(h) + self.last.bias)

@@ -1,0 +1,178 @@
+"""`graphsage sweep`: try settings, keep the best on validation, then look at test once."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphsage.cli.opening import lasting_name
+from graphsage.cli.options import Device, Json
+from graphsage.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from optuna import Study
+
+    from graphsage.cli.settings import Settings
+    from graphsage.training.score import Scorer
+    from graphsage.training.search import Search
+
+MORE = 3  # exit code: there is more to do
+
+
+def command(
+    data: Annotated[str | None, typer.Argument(
+        help="What to train on, as for `graphsage train`; two tables go into the file of --space, under [data].",
+        metavar="DATA", show_default="data of the file")] = None,
+    space: Annotated[str, typer.Option(
+        "--space", metavar="FILE|paper", show_default=False,
+        help="TOML file with a table [space] of settings to search, or the grid of the paper's appendix.")] = "",
+    trials: Annotated[int, typer.Option("--trials", help="How many settings to try.", min=1)] = 50,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the journal and the results.",
+                                             metavar="FOLDER", show_default="sweeps/DATA")] = None,
+    split: Annotated[str | None, typer.Option("--split", help="Which of the data's splits.", metavar="NAME",
+                                              show_default="the data's own")] = None,
+    settings: Annotated[list[str] | None, typer.Option(
+        "--set", metavar="NAME=VALUE", show_default=False,
+        help="A setting that is the same in every trial, such as epochs=20. May be repeated.")] = None,
+    sampler: Annotated[str | None, typer.Option(
+        "--sampler", metavar="tpe|random|grid", show_default="tpe; the paper's space: grid",
+        help="tpe learns from earlier trials; grid tries all combinations in order.")] = None,
+    pruner: Annotated[str, typer.Option(
+        "--prune", metavar="median|halving|none",
+        help="Give a trial up when its validation F1 after an epoch is below the median of the others', or outside "
+             "the best third after 1, 3, 9, ... epochs.")] = "median",
+    seeds: Annotated[int, typer.Option("--seeds", help="Train the winner with this many seeds and look at test; 0 does "
+                                                       "not.", min=0)] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Of the sampler.", min=0)] = 0,
+    jobs: Annotated[int | None, typer.Option("--jobs", help="Trials made at once, each in a process.", min=1,
+                                             show_default="1; with --ray all of the cluster")] = None,
+    ray: Annotated[str | None, typer.Option("--ray", metavar="ADDRESS|auto", show_default=False,
+                                            help="Make the trials on this Ray cluster; FOLDER and DATA must be where "
+                                                 "all its machines see them.")] = None,
+    minutes: Annotated[float | None, typer.Option(
+        "--minutes", show_default="no end",
+        help="Begin no new trial after so many minutes; exit code 3 says that there is more to do.")] = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Search for good settings on DATA by validation F1; test is looked at for the winner alone.
+
+    The journal in FOLDER is shared: the same command again, after Ctrl-C or a
+    crash, continues; the same command elsewhere, at the same time, helps.
+
+    \b
+    FILE is a file of settings, as `graphsage train --config` takes, and a table:
+      epochs = 20                                        # in every trial
+      [space]
+      lr = { low = 0.0003, high = 0.03, log = true }     # a range
+      dropout = { low = 0.0, high = 0.6, step = 0.1 }
+      aggregator = ["mean", "pool"]                      # choices
+
+    \b
+    Examples:
+      graphsage sweep setmm --space sweep.toml --trials 50 --jobs 2
+      graphsage sweep data/ppi --space paper --set epochs=10 --seeds 5
+      graphsage sweep data/ppi --space sweep.toml --out /nfs/ppi --ray auto
+      graphsage train --config sweeps/setmm/best.toml --out run
+    """
+    from graphsage.cli.output import working
+
+    if not space:
+        raise ConfigError("say what to search: --space FILE, or --space paper for the grid of the paper's appendix")
+    with working("loading"):
+        from graphsage.cli import settings as reading
+        from graphsage.cli.space import PAPER, read_space
+        from graphsage.training.search import Search, load_optuna
+
+    load_optuna()
+    given = reading.from_pairs(settings or []).followed_by(reading.Settings({}, data, split))
+    searched, around = read_space(space, given)
+    scorer, place, name = _opened(around, device)
+    search = Search((out or Path("sweeps") / name).absolute(), searched, {"data": place, "split": scorer.split}, trials,
+                    sampler or ("grid" if space == PAPER else "tpe"), pruner, seed)  # fmt: skip
+    _run(search, scorer, seeds, jobs, ray, minutes, json)
+
+
+def _opened(around: "Settings", device: str) -> "tuple[Scorer, str | dict[str, Any], str]":
+    """Where the data is, checked for labeled validation nodes; how a run remembers it; and its name."""
+    import dataclasses
+
+    from graphsage.cli.output import data_summary, say, working
+    from graphsage.datasets.table_spec import TableSpec
+    from graphsage.training.score import Scorer, dataset, labeled_parts
+    from graphsage.training.train import choose_device
+
+    choose_device(device)
+    source: str | TableSpec
+    if around.tables:
+        source = TableSpec.from_dict(around.tables)
+        place: str | dict[str, Any] = {k: v for k, v in dataclasses.asdict(source).items() if v not in (None, (), "")}
+        name = Path(source.name).name
+    elif around.data is not None:
+        source = place = lasting_name(around.data)
+        name = Path(around.data).name
+    else:
+        raise ConfigError("say what to train on: graphsage sweep DATA --space FILE, or data = ... in the file")
+    with working(f"reading {name}"):
+        data = dataset(source)
+        split_name = around.split or data.default_split
+        parts = labeled_parts(source, split_name)
+    say(data_summary(data, split_name, data.split(split_name)))
+    if "test" not in parts:
+        say("the split has no labeled test nodes: the winner is scored on validation only")
+    return Scorer(source, split_name, device), place, name.split(".")[0]
+
+
+def _run(search: "Search", scorer: "Scorer", seeds: int, jobs: int | None, address: str | None, minutes: float | None,
+         json: bool) -> None:  # fmt: skip
+    import time
+
+    from graphsage.cli.output import block_progress, say
+    from graphsage.cli.sweep_display import Lines
+    from graphsage.cli.sweep_results import report, write_results
+    from graphsage.cluster.sweep import run_search, run_winner
+    from graphsage.training.search import left, open_study, winner
+    from graphsage.training.suggest import settings_of
+
+    study = open_study(search)
+    lines = Lines(search)
+    begun = search.total - left(search, study)
+    say(f"sweep   {', '.join(search.space.axes)}; {search.sampler}, {search.total} trials, pruning {search.pruner}"
+        + (f"; {begun} are done already" if begun else ""))  # fmt: skip
+    lines.skip(study)
+    pool = None
+    if address is not None:
+        from graphsage.cluster.ray_pool import RayPool
+
+        pool = RayPool(address, scorer.device, jobs)
+        say(f"ray     {pool.slots} trials at once")
+    try:
+        with block_progress("trials") as bar:
+
+            def tell(study: "Study") -> None:
+                lines(study)
+                bar(search.total - left(search, study), search.total)
+
+            deadline = None if minutes is None else time.time() + 60 * minutes
+            missing = run_search(search, scorer, jobs=jobs or 1, ray=pool, deadline=deadline, on_done=tell)
+        best = winner(study)
+        if best is None and not missing:
+            errors = [trial.user_attrs["error"] for trial in study.get_trials() if "error" in trial.user_attrs]
+            raise DataError(f"no trial could be finished: {errors[0] if errors else 'all were pruned'}")
+        runs = []
+        if best is not None and not missing and seeds:
+            say(f"winner  trial {best.number}; training it with {seeds} seed{'s' if seeds > 1 else ''}")
+            runs = run_winner(search, scorer, settings_of(search.space, best.params), seeds, jobs=jobs or 1, ray=pool)
+    except KeyboardInterrupt:
+        done = search.total - left(search, study)
+        say(f"interrupted; {done} of {search.total} trials are kept in {search.folder}; the same command continues")
+        raise typer.Exit(130) from None
+    finally:
+        if pool is not None:
+            pool.shutdown()
+    report(write_results(search, study, runs), json)
+    if missing:
+        late = minutes is not None and time.time() >= (deadline or 0)
+        say(f"{missing} trials are left; " + ("the same command continues" if late else
+            "they are being made elsewhere, and the last command to end names the winner"))  # fmt: skip
+        raise typer.Exit(MORE)

@@ -1,0 +1,45 @@
+"""A Ray cluster as a pool of workers, with the interface of Python's own pools."""
+
+import importlib
+import logging
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any
+
+from graphsage.errors import ConfigError
+
+RETRIES = 3  # of a task whose worker or machine was lost
+
+
+class RayPool(Executor):
+    """Tasks of one core each, and one GPU each where the cluster has some and `device` allows it."""
+
+    def __init__(self, address: str, device: str = "cpu", slots: int | None = None) -> None:
+        try:
+            ray: Any = importlib.import_module("ray")
+        except ImportError as error:
+            raise ConfigError("--ray needs Ray; install it: pip install 'graphsage[cluster]'") from error
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that is started here tells nobody
+        try:
+            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+            raise ConfigError(
+                f"no Ray at {address!r} ({reason}); start one with `ray start --head`, or leave --ray"
+            ) from error
+        self._ray = ray
+        found = ray.cluster_resources()
+        gpus = int(found.get("GPU", 0)) if device != "cpu" else 0
+        if device == "cuda" and not gpus:
+            raise ConfigError("--device cuda was asked for, but the Ray cluster has no GPU; use --device cpu")
+        self.slots = slots or gpus or max(1, int(found.get("CPU", 1)))
+        self._options = {"num_cpus": 1, "num_gpus": 1 if gpus else 0, "max_retries": RETRIES}
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        task = self._ray.remote(fn).options(**self._options)
+        future: Future[Any] = task.remote(*args, **kwargs).future()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._ray.shutdown()

@@ -1,0 +1,147 @@
+"""What a sweep may try: for some settings a list of choices or a range, for the others one value in every trial."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphsage.errors import ConfigError
+from graphsage.training.config import Config
+from graphsage.training.sweep import paper_grid
+
+PAPER_AGGREGATORS = ("gcn", "mean", "lstm", "pool")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several values."""
+
+    values: tuple[Any, ...]
+
+    def ends(self) -> tuple[Any, ...]:
+        return self.values
+
+    def grid(self, name: str) -> tuple[Any, ...]:
+        return self.values
+
+    def as_json(self) -> Any:
+        return [list(value) if isinstance(value, tuple) else value for value in self.values]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from `low` to `high`, both included: whole ones, multiples of `step` above `low`, or any; evenly spread
+    by default, evenly in their logarithm with `log`."""
+
+    low: float
+    high: float
+    log: bool = False
+    step: float | None = None
+    whole: bool = False
+
+    def ends(self) -> tuple[Any, ...]:
+        return (self.low, self.high)
+
+    def grid(self, name: str) -> tuple[Any, ...]:
+        if self.step is None:
+            raise ConfigError(
+                f"space: {name} is a range without steps, which a grid cannot go through; give it step = ..., list its "
+                "values, or use --sampler tpe or random"
+            )
+        return tuple(tidy(self.low + k * self.step, self.whole) for k in range(self.count(self.step)))
+
+    def count(self, step: float) -> int:
+        return math.floor((self.high - self.low) / step * (1 + 1e-12) + 1e-9) + 1
+
+    def as_json(self) -> Any:
+        found = {"low": self.low, "high": self.high, "log": self.log, "step": self.step}
+        return {name: value for name, value in found.items() if value not in (None, False) or name == "low"}
+
+
+def make_range(name: str, low: float, high: float, *, log: bool = False, step: float | None = None,
+               whole: bool = False) -> Range:  # fmt: skip
+    """A range that makes sense, or an error that says why it does not."""
+    where = f"space: {name}"
+    if not (math.isfinite(low) and math.isfinite(high)) or low >= high:
+        raise ConfigError(f"{where}: low must be below high, both finite; got low {low} and high {high}")
+    if log and low <= 0:
+        raise ConfigError(f"{where}: log = true needs low above 0; got {low}")
+    if log and step is not None:
+        raise ConfigError(f"{where}: give log or step, not both; list the values instead")
+    if step is not None and not 0 < step <= high - low:
+        raise ConfigError(f"{where}: step must be above 0 and at most high - low = {high - low:g}; got {step}")
+    if whole and step is None and not log:
+        step = 1
+    return Range(low, high, log, step, whole)
+
+
+@dataclass(frozen=True)
+class Space:
+    """`fixed` settings, and `axes` to search along. With `points` only those combinations are tried, in order."""
+
+    fixed: Mapping[str, Any]
+    axes: Mapping[str, Choice | Range]
+    points: tuple[Mapping[str, Any], ...] | None = None
+    name: str = field(default="space")
+
+    def __post_init__(self) -> None:
+        if not self.axes:
+            raise ConfigError("the space has no setting to search; add one to [space], such as lr = [0.01, 0.001]")
+        if "seed" in self.axes:
+            raise ConfigError("space: seed is not a setting to choose; --seeds N repeats the winner with N seeds")
+        for name, axis in self.axes.items():
+            if name in self.fixed:
+                raise ConfigError(f"{name} is in [space] and also fixed to {self.fixed[name]!r}; leave one of them out")
+            if not axis.ends():
+                raise ConfigError(f"space: {name} has no value to choose from; list at least one")
+            if len(set(axis.ends())) < len(axis.ends()):
+                raise ConfigError(f"space: {name} names a value twice; got {list(axis.ends())}")
+        for point in self._corners():
+            try:
+                Config.from_dict(self.settings(point)).resolved()
+            except ConfigError as error:
+                tried = ", ".join(f"{name} {value!r}" for name, value in point.items())
+                raise ConfigError(f"space: no trial could have {tried}: {error}") from error
+
+    def settings(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self.fixed, **point}
+
+    def grid(self) -> list[dict[str, Any]]:
+        """Every combination, the last setting changing fastest."""
+        if self.points is not None:
+            return [dict(point) for point in self.points]
+        each = [[(name, value) for value in axis.grid(name)] for name, axis in self.axes.items()]
+        return [dict(pairs) for pairs in itertools.product(*each)]
+
+    def as_json(self) -> dict[str, Any]:
+        """What tells one space from another, as JSON gives it back."""
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in self.fixed.items()}
+        return {"fixed": plain, "axes": {name: axis.as_json() for name, axis in self.axes.items()},
+                "points": None if self.points is None else [dict(point) for point in self.points]}  # fmt: skip
+
+    def _corners(self) -> Sequence[Mapping[str, Any]]:
+        """Points that together take every end of every axis: settings that a run would refuse show before the first."""
+        if self.points is not None:
+            return self.points
+        first = {name: axis.ends()[0] for name, axis in self.axes.items()}
+        return [{**first, name: end} for name, axis in self.axes.items() for end in axis.ends()]
+
+
+def paper_space(fixed: Mapping[str, Any]) -> Space:
+    """Appendix C's grid: learning rates, and both sizes of pool and LSTM, for each aggregator, or for the one fixed."""
+    task = fixed.get("task", "supervised")
+    chosen = (fixed["aggregator"],) if "aggregator" in fixed else PAPER_AGGREGATORS
+    points = [{**({} if "aggregator" in fixed else {"aggregator": aggregator}), **point}
+              for aggregator in chosen for point in paper_grid(task, aggregator)]  # fmt: skip
+    for name in ("lr", "hidden_dim"):
+        if name in fixed:
+            raise ConfigError(f"the paper's grid chooses {name}; do not fix it, or write a space of your own")
+    names = list(dict.fromkeys(name for point in points for name in point))
+    values = {name: tuple(dict.fromkeys(point[name] for point in points if name in point)) for name in names}
+    return Space(fixed, {name: Choice(found) for name, found in values.items()}, tuple(points), "paper")
+
+
+def tidy(value: float, whole: bool) -> float:
+    """0.1 + 2 * 0.1 is meant to be 0.3."""
+    return round(value) if whole else float(f"{value:.12g}")
