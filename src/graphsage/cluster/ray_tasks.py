@@ -110,6 +110,7 @@ def _infer_block(folder: str, stage: int, block: int) -> str:
 def _imported(address: str) -> Any:
     if address == "local" and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # for the cluster that ends with this process
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that is started here tells nobody
     try:
         import ray
     except ImportError as error:
