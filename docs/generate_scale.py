@@ -30,8 +30,8 @@ def larger_graph(result: Results) -> str:
             f"undisturbed run; {resumed['blocks_kept_untouched']} of the {resumed['blocks_kept']} blocks of the last "
             f"layer that were there were not touched. The disk took {disk['write_bytes_per_second'] / 1e6:.0f} MB/s "
             f"and gave {disk['read_bytes_per_second'] / 1e6:.0f} MB/s in one long write and read just before; `embed` "
-            f"used {embed['disk_bytes_per_second'] / 1e6:.0f} MB/s on average: what is asked for again often comes from "
-            "the system's file cache, which the limit does not include. Peak memory is the kernel's high-water mark of "
+            f"used {embed['disk_bytes_per_second'] / 1e6:.0f} MB/s on average: what is asked for again often comes "
+            "from the system's file cache, which the limit does not include. Peak memory is the kernel's high-water mark of "
             "resident pages, once every 0.1 s. [results/scale/larger-graph.json](../results/scale/larger-graph.json), "
             "`make results-larger-graph`.")  # fmt: skip
     return "\n".join([*lines, "", note])
@@ -52,6 +52,6 @@ def ray_faults(result: Results) -> str:
     lines.append(f"| every node lost, then continued in-process | {again['blocks']} | {again['max_difference']:g} | "
                  f"{again['seconds']} |")  # fmt: skip
     note = (f"{record['nodes']:,} nodes of degree {record['degree']}, two layers of mean, {record['dim']} wide; two "
-            f"Ray nodes with one core each on one machine of {record['hardware']['cores']}, so times show overhead, not "
-            "speed-up. [results/scale/ray.json](../results/scale/ray.json), `make results-ray`.")  # fmt: skip
+            f"Ray nodes with one core each on one machine of {record['hardware']['cores']}, so times show overhead, "
+            "not speed-up. [results/scale/ray.json](../results/scale/ray.json), `make results-ray`.")  # fmt: skip
     return "\n".join([*lines, "", note])
