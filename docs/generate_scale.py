@@ -31,8 +31,8 @@ def larger_graph(result: Results) -> str:
             f"layer that were there were not touched. The disk took {disk['write_bytes_per_second'] / 1e6:.0f} MB/s "
             f"and gave {disk['read_bytes_per_second'] / 1e6:.0f} MB/s in one long write and read just before; `embed` "
             f"used {embed['disk_bytes_per_second'] / 1e6:.0f} MB/s on average: what is asked for again often comes "
-            "from the system's file cache, which the limit does not include. Peak memory is the kernel's high-water mark of "
-            "resident pages, once every 0.1 s. [results/scale/larger-graph.json](../results/scale/larger-graph.json), "
+            "from the system's file cache, which the limit does not include. Peak memory is the kernel's high-water "
+            "mark of resident pages. [results/scale/larger-graph.json](../results/scale/larger-graph.json), "
             "`make results-larger-graph`.")  # fmt: skip
     return "\n".join([*lines, "", note])
 
