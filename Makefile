@@ -1,7 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-ranks results-quick results-larger-graph results-ray bench test-browser load crash fuzz soak sizing clean
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-quick results-plan bench test-browser load crash fuzz soak sizing clean
+.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-ranks results-quick results-plan results-larger-graph results-ray bench test-browser load crash fuzz soak sizing clean
 
 BIN := .venv/bin
 STAMP := .venv/.installed

@@ -10,6 +10,7 @@ from typing import Any
 from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
 from graphsage.experiments.claims import FAILS, HOLDS, PENDING, UNTESTED
+from graphsage.experiments.record import machine
 from graphsage.experiments.sections import Section, Table, sections
 
 NAMES = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon",
@@ -92,8 +93,7 @@ def _machine(records: Records) -> str:
     found: dict[str, None] = {}
     for record in records.values():
         if record is not None:
-            hardware = record["hardware"]
-            found[hardware["gpu"] or f"{hardware['cores']} cores, no GPU"] = None
+            found |= dict.fromkeys(record.get("trials_on") or [machine(record["hardware"])])
     return "measured on " + " and ".join(found)
 
 

@@ -20,7 +20,7 @@ from graphsage.cluster.plan.disk import disk_rates
 from graphsage.cluster.plan.profile import Profile, Rate
 from graphsage.cluster.plan.reduce import reduce_rates
 from graphsage.kernels.gather import gather_max
-from graphsage.kernels.join import bag_mean
+from graphsage.kernels.join import bag_sum
 from graphsage.kernels.memory import table as inference_table
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.random import Stream
@@ -75,7 +75,7 @@ def _mean(table: Tensor, index: Tensor) -> Callable[[], Any]:
 def _half(table: Tensor, index: Tensor) -> Callable[[], Any]:
     """As training reads half precision: some rows at a time."""
     half, neighborhood, step = torch.ones(table.shape, dtype=torch.float16), _drawn(index), 128
-    return lambda: [bag_mean(half, neighborhood, at, at + step) for at in range(0, len(index), step)]
+    return lambda: [bag_sum(half, neighborhood, at, at + step) for at in range(0, len(index), step)]
 
 
 def _select(table: Tensor, index: Tensor) -> Callable[[], Any]:
@@ -89,7 +89,7 @@ def _merge(table: Tensor, index: Tensor) -> Callable[[], Any]:
 def _ragged(mode: str) -> Callable[[Tensor, Tensor], Callable[[], Any]]:
     def prepare(table: Tensor, index: Tensor) -> Callable[[], Any]:
         offsets = torch.arange(0, index.numel() + 1, index.shape[1])
-        large = inference_table(len(table), table.shape[1], table.device).copy_(table)
+        large = inference_table(len(table), table.shape[1]).copy_(table)
         return lambda: F.embedding_bag(index.flatten(), large, offsets, mode=mode, include_last_offset=True)
 
     return prepare
