@@ -71,7 +71,8 @@ def _meet(backend: str, timeout: timedelta) -> None:
 
 def threads_of_rank(ranks: int) -> int:
     """An equal share of the cores this process may use."""
-    return max(1, len(os.sched_getaffinity(0)) // ranks)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // ranks)
 
 
 def _backend(device: str) -> str:
