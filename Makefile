@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-quick results-plan bench test-browser load crash fuzz soak sizing clean
+.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-ranks results-quick results-plan results-larger-graph results-ray bench test-browser load crash fuzz soak sizing clean
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -85,6 +85,9 @@ results-debian: $(STAMP)  ## Measure Debian again: make results-debian DEBIAN=fo
 	    $(BIN)/python -m graphsage.experiments.debian $$what $(DEBIAN) || exit 1; \
 	done
 
+results-ranks: $(STAMP)  ## Train with one rank and with two: make results-ranks PPI=path/to/ppi
+	@PYTHONPATH=.:src $(BIN)/python -m benchmarks.ranks --data setmm $(if $(PPI),--data ppi=$(PPI)) --out results/scale/ranks.json
+
 results-small-graphs: $(STAMP)  ## Measure four small graphs beside PyG: make results-small-graphs DATA=path
 	@[ -n "$(DATA)" ] || { echo "say where the graphs are: make results-small-graphs DATA=path" >&2; exit 2; }
 	@$(BIN)/python benchmarks/small_graphs.py $(DATA) --out results/small-graphs.json
@@ -95,6 +98,14 @@ results-plan: $(STAMP)  ## Measure this machine, then the planner beside the clo
 results-quick: $(STAMP)  ## Reproduce the paper's trends: make results-quick PPI=path/to/ppi DEBIAN=path/to/debian (an hour)
 	@$(BIN)/graphsage reproduce all --data setmm $(if $(PPI),--data ppi=$(PPI)) $(if $(DEBIAN),--data debian=$(DEBIAN)) \
 	    --profile quick --out results/quick
+
+# FOLDER: scratch space, about 35 GB.
+FOLDER ?= build/larger-graph
+results-larger-graph: $(STAMP)  ## Build and embed 10 million nodes and 200 million edges in 3 GB, killed and resumed
+	@$(BIN)/python benchmarks/larger_graph.py $(FOLDER) --out results/scale/larger-graph.json
+
+results-ray: $(STAMP)  ## Embed on two local Ray nodes beside in-process; kill a worker, then a node
+	@$(BIN)/python benchmarks/ray_faults.py --out results/scale/ray.json
 
 bench: $(STAMP)  ## Measure speed beside floors and peers: make bench PYG=env/bin/python DGL=env/bin/python (half an hour)
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.cpu $(if $(PYG),--pyg $(PYG)) $(if $(DGL),--dgl $(DGL))

@@ -7,7 +7,6 @@ empty and the ratios that need it are not judged. Writes results/bench/cpu.json 
 import argparse
 import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -19,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.targets import judge
 from benchmarks.workload import SHAPES, make
+from graphsage.experiments.record import write_result
 
 
 @dataclass(frozen=True)
@@ -54,29 +55,14 @@ GROUPS = (
     Group("lstm", "reddit", _steps("lstm", "pyg"), 1),
     Group("unsupervised", "reddit", (Entry("ours", "step mean unsupervised"),), 3),
     Group("inference", "reddit", (Entry("ours", "inference mean"), Entry("pyg", "inference mean"),
-                                  Entry("dgl", "inference mean")), 1),
+                                  Entry("dgl", "inference mean"), Entry("floor", "gather inference"),
+                                  Entry("floor", "products inference")), 1),
     Group("sampling", "reddit", (Entry("ours", "sampling"), Entry("pyg", "sampling"), Entry("dgl", "sampling"))),
     Group("walks", "reddit", (Entry("ours", "walks"), Entry("pyg", "walks"), Entry("dgl", "walks"))),
     Group("build", "reddit", (Entry("ours", "build"), Entry("pyg", "build"), Entry("dgl", "build")), 1),
     Group("mean, neighbors given", "reddit", (Entry("ours", "presampled mean"), Entry("pyg", "presampled mean"))),
     Group("PPI-shaped", "ppi", (*_steps("mean", "pyg", "dgl"), Entry("dgl", "graphbolt mean"))),
 )  # fmt: skip
-TARGETS: dict[str, tuple[str, str, float]] = {
-    "mean: ours / floor": ("at most", "step mean", 1.5),
-    "mean: PyG / ours": ("at least", "step mean", 5.0),
-    "mean: DGL / ours": ("at least", "step mean", 4.5),
-    "mean: GraphBolt / ours": ("at least", "step mean", 4.5),
-    "gcn: ours / floor": ("at most", "step gcn", 1.5),
-    "pool: best peer / ours": ("at least", "step pool", 2.0),
-    "lstm: best peer / ours": ("at least", "step lstm", 4.0),
-    "inference: DGL / ours": ("at least", "inference mean", 2.0),
-    "sampling: best peer / ours": ("at least", "sampling", 1.0),
-    "walks: best peer / ours": ("at least", "walks", 1.0),
-    "build: best peer / ours": ("at least", "build", 1.0),
-    "mean, neighbors given: best peer / ours": ("at least", "presampled mean", 1.0),
-    "PPI-shaped: best peer / ours": ("at least", "step mean", 2.0),
-    "mean: peak memory, ours / lowest peer": ("at most", "step mean", 1.0),
-}
 
 
 class Contender:
@@ -90,7 +76,9 @@ class Contender:
         )  # fmt: skip
         self.seconds: list[float] = []
         self.peak = 0
-        self.error = self._answer().get("error")
+        ready = self._answer()
+        self.error = ready.get("error")
+        self.versions: dict[str, str] = ready.get("versions", {})
 
     def turn(self, runs: int) -> None:
         assert self.process.stdin is not None
@@ -124,8 +112,10 @@ def write(folder: Path, shape: str) -> None:
         np.save(folder / f"{name}.npy", tensor.numpy())
 
 
-def measure(group: Group, pythons: dict[str, str], folder: Path, rounds: int) -> dict[str, Any]:
-    """Every entry's median seconds and peak bytes; entries take turns, so that noise meets all of them."""
+def measure(group: Group, pythons: dict[str, str], folder: Path, rounds: int,
+            versions: dict[str, dict[str, str]]) -> dict[str, Any]:  # fmt: skip
+    """Every entry's median seconds and peak bytes; entries take turns, so that noise meets all of them. `versions` is
+    told each peer's libraries."""
     found: dict[str, Any] = {}
     running: dict[Entry, Contender] = {}
     for entry in group.entries:
@@ -137,6 +127,8 @@ def measure(group: Group, pythons: dict[str, str], folder: Path, rounds: int) ->
             contender.stop()
         else:
             running[entry] = contender
+            if entry.who in ("pyg", "dgl"):
+                versions[entry.who] = contender.versions
     for _ in range(rounds):
         for contender in running.values():
             contender.turn(group.each)
@@ -152,46 +144,6 @@ def measure(group: Group, pythons: dict[str, str], folder: Path, rounds: int) ->
     return found
 
 
-def seconds(found: dict[str, Any], who: str, task: str) -> float | None:
-    value = found.get(f"{who}: {task}", {}).get("seconds")
-    return None if value is None else float(value)
-
-
-def judge(results: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each target beside what was measured; a ratio whose peer is missing is left open."""
-    rows = []
-    for name, (sense, task, limit) in TARGETS.items():
-        group, what = name.split(": ")
-        found = results.get(group, {})
-        ours = seconds(found, "ours", task)
-        if ours is None:
-            continue
-        peers = {
-            key: value["seconds"] for key, value in found.items() if "seconds" in value and key[:4] in ("pyg:", "dgl:")
-        }
-        ratio: float | None = None
-        if what == "ours / floor":
-            parts = [seconds(found, "floor", f"products {group}"), seconds(found, "floor", "gather")]
-            known = [part for part in parts if part is not None]
-            ratio = ours / sum(known) if len(known) == 2 else None
-        elif what.startswith("peak"):
-            peaks = [
-                value["peak_bytes"]
-                for key, value in found.items()
-                if key[:4] in ("pyg:", "dgl:") and "peak_bytes" in value
-            ]
-            ratio = found[f"ours: {task}"]["peak_bytes"] / min(peaks) if peaks else None
-        else:
-            who = {"PyG": "pyg: step", "DGL": "dgl:", "GraphBolt": "dgl: graphbolt", "best": ""}[what.split(" ")[0]]
-            chosen = [
-                s for key, s in peers.items() if key.startswith(who) and (who != "dgl:" or "graphbolt" not in key)
-            ]
-            ratio = min(chosen) / ours if chosen else None
-        met = None if ratio is None else (ratio <= limit if sense == "at most" else ratio >= limit)
-        rows.append({"ratio": name, "measured": ratio, "target": f"{sense} {limit}", "met": met})
-    return rows
-
-
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--out", type=Path, default=Path("results/bench/cpu.json"))
@@ -204,8 +156,11 @@ def main() -> int:
     pythons = {"ours": sys.executable, "floor": sys.executable}
     pythons |= {who: path for who in ("pyg", "dgl") if (path := getattr(asked, who))}
     results: dict[str, dict[str, Any]] = {}
+    peers: dict[str, dict[str, str]] = {}
     if asked.only and asked.out.exists():
-        results = json.loads(asked.out.read_text(encoding="utf-8"))["groups"]
+        earlier = json.loads(asked.out.read_text(encoding="utf-8"))
+        results, peers = earlier["groups"], earlier.get("peers", {})
+    versions: dict[str, dict[str, str]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         root = asked.data or Path(temporary)
         for group in GROUPS:
@@ -214,21 +169,27 @@ def main() -> int:
             folder = root / group.shape
             if not folder.exists():
                 write(folder, group.shape)
-            results[group.name] = measure(group, pythons, folder, asked.rounds)
+            results[group.name] = measure(group, pythons, folder, asked.rounds, versions)
             for key, value in results[group.name].items():
                 told = value.get("error") or f"{value['seconds']:.4f} s, {value['peak_bytes'] / 1e9:.2f} GB"
                 print(f"{group.name:18} {key:28} {told}", flush=True)
-    rows = judge(results)
-    report = {
-        "what": "median seconds of one run (step, inference, sampling of 512 seeds, 100,000 walks), 2 threads",
-        "command": "make bench", "groups": results, "targets": rows, "machine": platform.machine(),
-        "cores": os.cpu_count(), "compiler": bool(shutil.which("g++")),
-        "note": "PyG draws with torch-sparse: pyg-lib, its faster sampler, is not to be had from the registries",
-    }  # fmt: skip
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    compiler = bool(shutil.which("g++"))
+    rows = judge(results, compiler)
+    peers.update(versions)
+    write_result(
+        asked.out,
+        "median seconds of one run (step, inference, sampling of 512 seeds, 100,000 walks), 2 threads",
+        "make bench",
+        {
+            "compiler": compiler,
+            "peers": peers,
+            "groups": results,
+            "targets": rows,
+            "note": "PyG draws with torch-sparse: pyg-lib, its faster sampler, is not to be had from the registries",
+        },
+    )
     for row in rows:
-        word = {None: "open", True: "ok", False: "missed"}[row["met"]]
+        word = {None: "open" if row["measured"] is None else "", True: "ok", False: "missed"}[row["met"]]
         measured = "-" if row["measured"] is None else f"{row['measured']:.2f}"
         print(f"{word:7}{row['ratio']:42}{measured:>8}   {row['target']}")
     return 1 if any(row["met"] is False for row in rows) else 0

@@ -9,7 +9,8 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,15 @@ import torch
 
 from benchmarks.ours import Ours
 from benchmarks.workload import PPI, REDDIT, make
+from graphsage.experiments.record import write_result
+from graphsage.inference import place
 from graphsage.inference.exact import embed_exact
 from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import sample_minibatch
 from graphsage.training.config import Config
 from graphsage.training.loop import matmul_precision
 
+OVER_THE_BUS = "mean, float32 features in the host's memory, TF32"
 TARGETS = {
     "mean, float32 features, TF32": 220.0,
     "mean, bfloat16 features, TF32": 180.0,
@@ -58,6 +62,23 @@ def bandwidth() -> float:
     source = torch.empty(2**30, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     return 2 * 2**30 / (timed(lambda: target.copy_(source), each=10) * 1e-6)
+
+
+def bus() -> float:
+    """Bytes a second that a copy from pinned host memory brings to the GPU."""
+    source = torch.empty(2**28, dtype=torch.uint8).pin_memory()
+    target = torch.empty_like(source, device="cuda")
+    return 2**28 / (timed(lambda: target.copy_(source, non_blocking=True), each=10) * 1e-6)
+
+
+@contextmanager
+def in_host_memory() -> Iterator[None]:
+    """Features are placed as if they did not fit on the GPU."""
+    share, place.SHARE = place.SHARE, 0.0
+    try:
+        yield
+    finally:
+        place.SHARE = share
 
 
 def products(tf32: bool) -> float:
@@ -98,7 +119,7 @@ def main() -> int:
         try:
             found[name] = round(call(), 2)
         except Exception as error:
-            found[name] = f"{type(error).__name__}: {str(error)[:300]}"
+            found[name] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         torch.cuda.empty_cache()
         print(f"{name}: {found[name]}  ({time.monotonic() - begin:.0f} s)", flush=True)
 
@@ -108,6 +129,8 @@ def main() -> int:
         "copy TB/s": per_second / 1e12,
         "reading, float32 us": rows * 602 * 4 / per_second * 1e6,
         "reading, bfloat16 us": rows * 602 * 2 / per_second * 1e6,
+        "bus GB/s": (by_bus := bus()) / 1e9,
+        "reading over the bus, float32 us": rows * 602 * 4 / by_bus * 1e6,
         "products, float32 us": products(False),
         "products, TF32 us": products(True),
     }
@@ -135,6 +158,12 @@ def main() -> int:
             ours = Ours(graph, nodes, Config(max_degree=None, **settings), "cuda")
             return timed(lambda: embed_exact(ours.encoder, ours.graph, ours.tables), each=3, warm=2)
 
+    def peer(name: str, each: int) -> float:
+        from benchmarks import gpu_pyg
+
+        with matmul_precision("high"):
+            return timed(getattr(gpu_pyg, name)(graph, nodes), runs=3, each=each, warm=10)
+
     def sampling() -> float:
         here = graph.replace(features=None, labels=None).to("cuda")
         seeds = nodes[:512].cuda()
@@ -147,6 +176,8 @@ def main() -> int:
     record("mean, float32 features, TF32, not captured", lambda: step(graph, nodes, eager=True, tf32=True))
     record("mean, reference form, TF32", lambda: step(graph, nodes, tf32=True, form="reference"))
     record("gcn, float32 features, TF32", lambda: step(graph, nodes, tf32=True, aggregator="gcn"))
+    with in_host_memory():
+        record(OVER_THE_BUS, lambda: step(graph, nodes, tf32=True))
     record("pool, float32 features, TF32", lambda: step(graph, nodes, tf32=True, aggregator="pool"))
     record("pool, bfloat16 features, TF32",
            lambda: step(graph, nodes, tf32=True, aggregator="pool", feature_type="bfloat16"))  # fmt: skip
@@ -157,18 +188,17 @@ def main() -> int:
     record("exact inference, all nodes, float32", inference)
     record("exact inference, all nodes, pool, TF32", lambda: inference(tf32=True, aggregator="pool"))
     record("sampling alone, 512 seeds, not captured", sampling)
+    record("PyG, neighbors given", lambda: peer("step_given", each=20))
+    record("PyG, NeighborLoader with 16 workers", lambda: peer("step_with_loader", each=40))
     if not asked.only or "PPI" in asked.only:
         small, small_split = make(PPI)
         record("PPI-shaped step, mean, TF32", lambda: step(small, small_split.nodes("train"), tf32=True))
     missed = [
         n for n, limit in TARGETS.items() if n in found and not (isinstance(found[n], float) and found[n] <= limit)
     ]
-    report = {"what": "microseconds on one GPU, Reddit-shaped unless it says otherwise", "floors": floors,
-              "measured": found, "targets": TARGETS, "missed": missed,
-              "device": torch.cuda.get_device_name(), "torch": torch.__version__}  # fmt: skip
-    path = Path(asked.out)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    body = {"floors": floors, "measured": found, "targets": TARGETS, "missed": missed}
+    write_result(Path(asked.out), "Microseconds on one GPU, Reddit-shaped unless it says otherwise",
+                 "python -m benchmarks.gpu", body)  # fmt: skip
     for name, limit in TARGETS.items():
         if name in found:
             print(f"{'missed' if name in missed else 'ok':7}{name}: {found[name]} (at most {limit})")

@@ -6,7 +6,6 @@ A step must not grow with the graph, apart from what no longer fits a cache.
 """
 
 import argparse
-import json
 import resource
 import statistics
 import sys
@@ -17,6 +16,7 @@ from typing import Any
 import torch
 
 from benchmarks.ours import Ours
+from graphsage.experiments.record import write_result
 from graphsage.graph.graph import Graph
 from graphsage.training.config import Config
 
@@ -93,7 +93,7 @@ def main() -> int:
     options.add_argument("--figure", type=Path, default=Path("docs/growth.png"))
     options.add_argument("--steps", type=int, default=12)
     asked = options.parse_args()
-    report: dict[str, Any] = {"what": "seconds a training step, mean, CPU, 2 threads", "base": BASE, "axes": {}}
+    report: dict[str, Any] = {"base": BASE, "axes": {}}
     torch.set_num_threads(2)
     for name, settings in AXES.items():
         report["axes"][name] = []
@@ -101,8 +101,7 @@ def main() -> int:
             row = measure({**BASE, **setting}, asked.steps)
             report["axes"][name].append(row)
             print(f"{name:12} {_label(name, row):10} {row['seconds'] * 1e3:8.1f} ms", flush=True)
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_result(asked.out, "seconds a training step, mean, CPU, 2 threads", "python -m benchmarks.growth", report)
     draw(report, asked.figure)
     return 0
 

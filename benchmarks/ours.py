@@ -5,18 +5,20 @@ from torch import nn
 
 from graphsage.graph.graph import Graph
 from graphsage.inference.place import place_features
+from graphsage.kernels import scratch
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.adam import Adam
 from graphsage.training.config import Config
 from graphsage.training.objective import Objective, World, make_objective
+from graphsage.training.ranks import ALONE, Ranks
 from graphsage.training.step import Step, make_step
 
 
 class Ours:
     """One run before its first step. Neighbors are drawn from the whole graph, as the peers' examples do."""
 
-    def __init__(self, graph: Graph, nodes: torch.Tensor, config: Config, device: str) -> None:
+    def __init__(self, graph: Graph, nodes: torch.Tensor, config: Config, device: str, ranks: Ranks = ALONE) -> None:
         config = config.resolved()
         assert graph.features is not None
         assert graph.labels is not None
@@ -29,13 +31,15 @@ class Ours:
         assert placed is not None
         self.graph = graph.replace(features=None).to(place).replace(features=placed)
         self.tables = [placed]
-        world = World(self.graph, self.graph, self.tables, nodes.to(place))
+        world = World(self.graph, self.graph, self.tables, nodes.to(place), ranks.rank, ranks.count)
         module = nn.ModuleDict({"encoder": self.encoder} | ({} if head is None else {"head": head}))
         self.module = module.train()
         self.objective: Objective = make_objective(config, self.encoder, head, world)
         self.optimizer = Adam(module, config.lr or 0.01, clip=config.clip or 0.0)
-        self.step: Step = make_step(self.objective, module, self.optimizer)
+        self.step: Step = make_step(self.objective, module, self.optimizer, ranks)
         self.done = 0
+        self.memory = scratch.reuse()  # for as long as this object lives, as a whole run of `graphsage.train` does
+        self.memory.__enter__()
 
     def run(self) -> None:
         self.step.run(self.done)

@@ -18,10 +18,12 @@ from typing import Any
 import torch
 
 from graphsage.datasets.open import open_data
+from graphsage.experiments.record import write_result
 from graphsage.kernels.backend import has_triton
 from graphsage.training.config import Config
 from graphsage.training.train import train
 
+ABOUT = "test micro F1, paper's form, sampled training, exact inference"
 AGGREGATORS = ("gcn", "mean", "lstm", "pool")
 
 
@@ -45,12 +47,14 @@ def run(asked: argparse.Namespace) -> int:
             rows.append({"data": name, "aggregator": aggregator, "device": asked.device, "form": form,
                          "epochs": asked.epochs, "f1": scores, "seconds": seconds})  # fmt: skip
             print(name, aggregator, asked.device, form, [round(s, 4) for s in scores], seconds, flush=True)
-            asked.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            write_result(asked.out, ABOUT, f"python -m benchmarks.same_f1 {' '.join(sys.argv[1:])}", {"rows": rows})
     return 0
 
 
 def join(asked: argparse.Namespace) -> int:
-    rows = [row for path in asked.files for row in json.loads(path.read_text(encoding="utf-8"))]
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in asked.files]
+    rows = [row for record in records for row in record["rows"]]
+    runs = [{key: record[key] for key in ("command", "hardware", "versions")} for record in records]
     apart = []
     for row in rows:
         row["mean"], row["spread"] = statistics.mean(row["f1"]), statistics.stdev(row["f1"])
@@ -62,9 +66,8 @@ def join(asked: argparse.Namespace) -> int:
             if difference > max(3 * error, 0.005):
                 apart.append({"data": key[0], "aggregator": key[1], "difference": difference, "error": error})
         print(*key, *(f"{row['device']} ({row['form']}): {row['mean']:.4f} ± {row['spread']:.4f}" for row in group))
-    report = {"what": "test micro F1, paper's form, sampled training, exact inference", "rows": rows, "apart": apart}
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    command = f"python -m benchmarks.same_f1 {' '.join(sys.argv[1:])}"
+    write_result(asked.out, ABOUT, command, {"runs": runs, "rows": rows, "apart": apart})
     for row in apart:
         print("apart:", row, file=sys.stderr)
     return 1 if apart else 0

@@ -2,9 +2,10 @@
 
 python benchmarks/serve_crash.py [--kills 200] [--torn 1000] [--restart] [--out results/serve/crash.json]
 
-Each round forks a process that changes one live graph from several threads, with a compaction running, and kills it
-with SIGKILL at a random moment; then the graph is opened again. Every change that was acknowledged must be there, every
-node must have all its edges or not be there. `--restart` times opening 100,000 nodes and 10,000 journaled changes.
+Half of the rounds fork a process that changes one live graph from several threads, with a compaction running, and kill
+it with SIGKILL at a random moment; then the graph is opened again. The other half do so to the service, with clients
+that write over HTTP. Every change that was acknowledged must be there, every node must have all its edges or not be
+there. `--restart` times opening 100,000 nodes and 10,000 journaled changes.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from serve_kills import http_kills, reload_steps
 from serve_process import surroundings, write_result
 
 from graphsage.errors import GraphSageError
@@ -216,17 +218,21 @@ def main() -> None:
     torch.set_num_threads(1)
     where = surroundings()
     with tempfile.TemporaryDirectory() as folder:
-        result: dict[str, Any] = {"kill_9": kills(Path(folder) / "kills", options.kills),
-                                  "every_step": every_step(Path(folder) / "steps"),
+        over_http = options.kills // 2
+        result: dict[str, Any] = {"kill_9": kills(Path(folder) / "kills", options.kills - over_http),
+                                  "kill_9_over_http": http_kills(Path(folder) / "http", over_http),
+                                  "every_step": {**every_step(Path(folder) / "steps"),
+                                                 **reload_steps(Path(folder) / "reload")},
                                   "damaged_journals": torn(Path(folder) / "torn", options.torn)}  # fmt: skip
         if options.restart:
             result["restart"] = restart(Path(folder) / "large")
-    clean = [result["kill_9"], *result["every_step"].values()]
+    clean = [result["kill_9"], result["kill_9_over_http"], *result["every_step"].values()]
     bad = sum(each[name] for each in clean for name in ("lost", "came_back", "half_applied"))
     wrong = result["damaged_journals"].get("WRONG", 0) + result["damaged_journals"].get("UNCLEAR", 0)
     quick = result.get("restart", {}).get("seconds", 0) <= 5
     passed = not bad and not wrong and quick
-    write_result(options.out, {"surroundings": where, "passed": passed, **result})
+    about = "a live graph and a service killed with SIGKILL, and damaged journals"
+    write_result(options.out, about, "make crash", {"surroundings": where, "passed": passed, **result})
     raise SystemExit(not passed)
 
 

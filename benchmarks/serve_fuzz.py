@@ -100,8 +100,9 @@ def main() -> None:
         found = run(make_small(Path(folder)), Path(folder), options.cases)
     passed = verdict(found)
     counts = {name: sum(n for s, n in seen.items() if s.isdigit()) for name, seen in found["operations"].items()}
-    write_result(options.out, {"surroundings": where, "cases_asked": options.cases, "passed": passed,
-                               "cases": counts, **found})  # fmt: skip
+    write_result(options.out, "requests generated from the service's own description", "make fuzz",
+                 {"surroundings": where, "cases_asked": options.cases, "passed": passed, "cases": counts,
+                  **found})  # fmt: skip
     raise SystemExit(not passed)
 
 

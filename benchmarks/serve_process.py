@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import platform
 import re
 import signal
 import subprocess
@@ -15,11 +14,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psutil
+import uvloop
+
+from graphsage.experiments import record
 
 ROOT = Path(__file__).resolve().parent.parent
+LIBRARIES = ("fastapi", "uvicorn", "uvloop", "httptools", "apsw", "faiss-cpu")
 
 
 @dataclass
@@ -77,7 +80,7 @@ def serving(run: Path, graph: Path, *options: str, fault: str = "", ready: bool 
 def wait_ready(server: Server, seconds: float = 600) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        status, _ = asyncio.run(one(server, "GET", "/readyz"))
+        status, _ = uvloop.run(one(server, "GET", "/readyz"))
         if status == 200:
             return
         time.sleep(0.2)
@@ -91,34 +94,50 @@ def request_bytes(method: str, path: str, body: Any = None) -> bytes:
     return head.encode() + content
 
 
-class Connection:
-    """One connection, kept alive where the server keeps it."""
+class Connection(asyncio.Protocol):
+    """One connection, kept alive where the server keeps it. Lean: what it costs is measured along with the service."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._reader: asyncio.StreamReader | None = None
-        self._writer: asyncio.StreamWriter | None = None
+        self._transport: asyncio.Transport | None = None
+        self._answer: asyncio.Future[tuple[int, bytes]] | None = None
+        self._came, self._head, self._length = b"", 0, 0
 
     async def ask(self, request: bytes) -> tuple[int, bytes]:
-        if self._writer is None or self._reader is None:
-            self._reader, self._writer = await asyncio.open_connection(self._server.host, self._server.port)
-        try:
-            self._writer.write(request)
-            head = await self._reader.readuntil(b"\r\n\r\n")
-            status = int(head[9:12])
-            length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
-            body = await self._reader.readexactly(int(length[1])) if length else b""
-            if b"connection: close" in head.lower():
+        loop = asyncio.get_running_loop()
+        if self._transport is None:
+            await loop.create_connection(lambda: self, self._server.host, self._server.port)
+        assert self._transport is not None
+        self._answer, self._came, self._length = loop.create_future(), b"", 0
+        self._transport.write(request)
+        return await self._answer
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._came = self._came + data if self._came else data
+        if not self._length:
+            end = self._came.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            length = re.search(rb"\r\ncontent-length: *(\d+)", self._came[:end], re.IGNORECASE)
+            self._head = end + 4
+            self._length = self._head + (int(length[1]) if length else 0)
+        if len(self._came) >= self._length and self._answer is not None and not self._answer.done():
+            if b"\r\nconnection: close" in self._came[: self._head].lower():
                 self.close()
-            return status, body
-        except (OSError, asyncio.IncompleteReadError):
-            self.close()
-            raise
+            self._answer.set_result((int(self._came[9:12]), self._came[self._head : self._length]))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._transport = None
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(ConnectionResetError("the service went away"))
 
     def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-        self._reader = self._writer = None
+        if self._transport is not None:
+            self._transport.close()
+        self._transport = None
 
 
 async def one(server: Server, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
@@ -141,13 +160,13 @@ def quantiles(seconds: list[float]) -> dict[str, float | None]:
 
 def surroundings() -> dict[str, Any]:
     """Where and when something was measured; `load_before` tells a quiet machine from a busy one."""
-    libraries = {name: version(name) for name in ("torch", "fastapi", "uvicorn", "apsw", "faiss-cpu")}
     return {"date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "cores": os.cpu_count(),
-            "processor": platform.processor() or platform.machine(), "python": platform.python_version(),
-            "libraries": libraries, "load_before": round(os.getloadavg()[0], 2)}  # fmt: skip
+            "load_before": round(os.getloadavg()[0], 2)}  # fmt: skip
 
 
-def write_result(path: Path, result: dict[str, Any]) -> None:
+def write_result(path: Path, about: str, command: str, result: dict[str, Any]) -> None:
+    """As all results are written, with the versions of what serves besides."""
+    libraries = {name: version(name) for name in LIBRARIES}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(result, indent=1))
+    record.write_result(path, about, command, {"versions": {**record.versions(), **libraries}, **result})
+    print(path.read_text(encoding="utf-8"))

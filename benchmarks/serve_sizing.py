@@ -88,7 +88,9 @@ def main() -> None:
         if done.returncode:
             raise SystemExit(done.stderr)
         rows.append(json.loads(done.stdout.splitlines()[-1]))
-    write_result(options.out, {"surroundings": where, "features": WIDTH, "degree": DEGREE, "rows": rows})
+    about = "what a live graph of random edges and features needs"
+    body = {"surroundings": where, "features": WIDTH, "degree": DEGREE, "rows": rows}
+    write_result(options.out, about, "make sizing", body)
 
 
 if __name__ == "__main__":

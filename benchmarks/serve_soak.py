@@ -1,10 +1,10 @@
 """Does the service stay well under mixed load for an hour? Errors, latency and memory, minute by minute.
 
-python benchmarks/serve_soak.py RUN [--minutes 60] [--out results/serve/soak.json]
+python benchmarks/serve_soak.py RUN [--minutes 60] [--rate 40] [--out results/serve/soak.json]
 
-Clients embed new and known nodes, predict, search, look at nodes, add nodes and delete them again, as fast as
-they are answered; compactions and index rebuilds happen meanwhile. Passes with no error and a memory slope below 1 MB a
-minute over the second half (Theil-Sen: the memory that a rebuild needs for a moment is no slope).
+Clients embed new and known nodes, predict, search, look at nodes, add nodes and delete them again, at a steady rate;
+compactions and index rebuilds happen meanwhile. Passes with no error and a memory slope below 1 MB a minute over the
+second half (Theil-Sen: the memory that a rebuild needs for a moment is no slope).
 """
 
 import argparse
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import uvloop
 from scipy.stats import theilslopes
 from serve_process import Connection, Server, one, quantiles, request_bytes, serving, surroundings, write_result
 
@@ -59,15 +60,18 @@ class Mixed:
         return "put", request_bytes("PUT", "/v1/nodes", {"nodes": [{"id": name, **self.node()}]})
 
 
-async def errand(server: Server, mixed: Mixed, until: float, counts: Counter[str], errors: Counter[str],
-                 times: dict[str, list[float]]) -> None:  # fmt: skip
-    connection = Connection(server)
-    while time.monotonic() < until:
+async def errand(server: Server, mixed: Mixed, until: float, pause: float, counts: Counter[str],
+                 errors: Counter[str], times: dict[str, list[float]]) -> None:  # fmt: skip
+    """One request every `pause` seconds; later ones wait for one that takes longer, and are not made up for."""
+    connection, due = Connection(server), time.monotonic()
+    while due < until:
+        await asyncio.sleep(due - time.monotonic())
+        due = max(due + pause, time.monotonic())
         what, request = mixed.next()
         began = time.perf_counter()
         try:
             status, _ = await connection.ask(request)
-        except (OSError, asyncio.IncompleteReadError) as error:
+        except OSError as error:
             errors[f"{what} {type(error).__name__}"] += 1
             continue
         times.setdefault(what, []).append(time.perf_counter() - began)
@@ -77,13 +81,14 @@ async def errand(server: Server, mixed: Mixed, until: float, counts: Counter[str
     connection.close()
 
 
-async def soak(server: Server, mixed: list[Mixed], minutes: float) -> dict[str, Any]:
+async def soak(server: Server, mixed: list[Mixed], minutes: float, rate: float) -> dict[str, Any]:
     counts: Counter[str] = Counter()
     errors: Counter[str] = Counter()
     began = time.monotonic()
     until = began + 60 * minutes
     times: dict[str, list[float]] = {}
-    tasks = [asyncio.create_task(errand(server, each, until, counts, errors, times)) for each in mixed]
+    pause = len(mixed) / rate
+    tasks = [asyncio.create_task(errand(server, each, until, pause, counts, errors, times)) for each in mixed]
     memory, rows, step = [], [], max(1.0, min(10.0, 6 * minutes))
     while time.monotonic() < until:
         await asyncio.sleep(step)
@@ -110,6 +115,7 @@ def main() -> None:
     parser.add_argument("run", type=Path, help="folder of a trained model, such as demo-out/model")
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--rate", type=float, default=40.0, help="requests a second of all clients together")
     parser.add_argument("--out", type=Path, default=Path("results/serve/soak.json"))
     options = parser.parse_args()
     where = surroundings()
@@ -118,11 +124,13 @@ def main() -> None:
     mixed = [Mixed(number, ids, data.columns) for number in range(options.clients)]
     with (
         tempfile.TemporaryDirectory() as folder,
-        serving(options.run, Path(folder) / "graph", "--compact-after", "2000") as server,
+        serving(options.run, Path(folder) / "graph", "--compact-after", "500") as server,
     ):
-        result = asyncio.run(soak(server, mixed, options.minutes))
+        result = uvloop.run(soak(server, mixed, options.minutes, options.rate))
     passed = not result["errors"] and result["memory_slope_mb_per_minute"] < 1
-    write_result(options.out, {"surroundings": where, "clients": options.clients, "passed": passed, **result})
+    about = "mixed reads and writes at a steady rate"
+    body = {"surroundings": where, "clients": options.clients, "offered_per_second": options.rate, "passed": passed}
+    write_result(options.out, about, "make soak", {**body, **result})
     raise SystemExit(not passed)
 
 

@@ -13,12 +13,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import generate_plan
+import generate_scale
+
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "search", "plot", "plan", "info", "data", "data list",
-            "data convert", "serve", "live", "live create", "live backup", "live restore", "live compact",
-            "live verify", "data build", "data build setmm", "data build debian", "data build reddit",
-            "data build citation", "data build ppi", "reproduce")  # fmt: skip
+COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "search", "plot", "plan", "info", "data",
+            "data list", "data convert", "serve", "live", "live create", "live backup", "live restore", "live compact",
+            "live verify", "data build", "data build tables", "data build setmm", "data build debian",
+            "data build reddit", "data build citation", "data build ppi", "reproduce")  # fmt: skip
 
 
 def result(name: str) -> dict[str, Any]:
@@ -128,16 +131,23 @@ def serve_load() -> str:
 
 def serve_faults() -> str:
     crash, fuzz, soak = (result(f"serve/{name}") for name in ("crash", "fuzz", "soak"))
-    kill, torn, again = crash["kill_9"], crash["damaged_journals"], crash["restart"]
+    kill, served, torn, again = (crash[name] for name in ("kill_9", "kill_9_over_http", "damaged_journals", "restart"))
     least = min(count for count in fuzz["cases"].values() if count > 1)
     wrong = torn.get("WRONG", 0) + torn.get("UNCLEAR", 0)
-    lost, steps = kill["lost"] + kill["came_back"], crash["every_step"]
+    steps = crash["every_step"]
+
+    def seen(some: dict[str, Any]) -> str:
+        return f"{some['lost'] + some['came_back']} lost, {some['half_applied']} half applied"
+
     asked = sum(soak["requests"].values())
+    rate = f", {soak['offered_per_second']:g} requests a second" if "offered_per_second" in soak else ""
     errors = ", ".join(f"{count} x {name}" for name, count in soak["errors"].items()) or "no errors"
     lines = ["| fault | seen | aim |", "| --- | --- | --- |",
-             f"| kill -9 during concurrent writes and compaction, {kill['kills']} times, {kill['acknowledged']:,} "
-             f"acknowledgements | {lost} lost, {kill['half_applied']} half applied | 0, 0 |",
-             f"| killed at each of {len(steps)} steps of write and compaction | "
+             f"| kill -9 of a process that writes and compacts, {kill['kills']} times, {kill['acknowledged']:,} "
+             f"acknowledgements | {seen(kill)} | 0, 0 |",
+             f"| kill -9 of the service while clients write over HTTP, {served['kills']} times, "
+             f"{served['acknowledged']:,} acknowledgements | {seen(served)} | 0, 0 |",
+             f"| killed at each of {len(steps)} steps of write, compaction and reload | "
              f"{sum(sum(each.values()) for each in steps.values())} lost or half applied | 0 |",
              f"| {torn['journals']:,} journals cut off or with a flipped bit | {torn['clean_prefix']} clean prefix, "
              f"{torn['clear_refusal']} clear refusal, {wrong} other | 0 other |",
@@ -145,7 +155,7 @@ def serve_faults() -> str:
              f"{again['seconds']} s ({again['cpu_seconds']} s of processor time) | 5 s |",
              f"| generated requests, {least:,} or more an operation with input, {len(fuzz['cases'])} operations | "
              f"{'no 5xx' if fuzz['passed'] else 'failed'} | no 5xx, 1,000 an operation |",
-             f"| {soak['minutes']:.0f} minutes of mixed load, {asked:,} requests | {errors} | none |",
+             f"| {soak['minutes']:.0f} minutes of mixed load{rate}, {asked:,} requests in all | {errors} | none |",
              f"| memory slope meanwhile | {soak['memory_slope_mb_per_minute']} MB a minute | below 1 |"]  # fmt: skip
     loads = ", ".join(f"{name} {record['surroundings']['load_before']}"
                       for name, record in (("crash", crash), ("fuzz", fuzz), ("soak", soak)))  # fmt: skip
@@ -194,12 +204,13 @@ def bench_cpu() -> str:
 
 def bench_gpu() -> str:
     record = result("bench/gpu")
-    lines = [f"| one {record['device']}, Reddit-shaped unless it says otherwise | microseconds | target |",
+    lines = [f"| one {record['hardware']['gpu']}, Reddit-shaped unless it says otherwise | microseconds | target |",
              "| --- | --- | --- |"]  # fmt: skip
     for name, found in record["measured"].items():
         target = record["targets"].get(name)
         missed = " (missed)" if name in record["missed"] else ""
-        lines.append(f"| {name} | {found:,.0f}{missed} | {'' if target is None else f'{target:,.0f}'} |")
+        shown = f"{found:,.0f}" if isinstance(found, float) else "not to be had: " + found.partition(":")[0]
+        lines.append(f"| {name} | {shown}{missed} | {'' if target is None else f'{target:,.0f}'} |")
     floors = record["floors"]
     note = (f"Copy bandwidth {floors['copy TB/s']:.2f} TB/s. Floors of the mean step: reading its rows "
             f"{floors['reading, float32 us']:.0f} us in float32 and {floors['reading, bfloat16 us']:.0f} us in "
@@ -238,56 +249,6 @@ def growth() -> str:
     return "\n".join([*lines, "", note])
 
 
-def plan() -> str:
-    """The planner beside the clock."""
-    record = result("scale/plan")
-    lines = ["| not calibrated on | predicted | measured | predicted / measured |", "| --- | --- | --- | --- |"]
-    for row in record["rows"]:
-        lines.append(f"| {row['what']}: {row['label']} | {_time(row['predicted'])} | {_time(row['measured'])} | "
-                     f"{row['ratio']:.2f}{'' if row['within_2x'] else ' (missed)'} |")  # fmt: skip
-    note = (f"{record['within_2x']} of {len(record['rows'])} within 2 x; {record['clock']}, {record['threads']} "
-            f"thread{'s' if record['threads'] > 1 else ''} of {record['hardware']['cores']} cores. "
-            "[results/scale/plan.json](../results/scale/plan.json), `make results-plan`.")  # fmt: skip
-    return "\n".join([*lines, "", note])
-
-
-SCALES = ((10**6, 20, 1, 64e9), (10**7, 20, 1, 64e9), (10**8, 20, 4, 256e9), (10**9, 20, 100, 512e9),
-          (3 * 10**9, 12, 100, 512e9))  # fmt: skip
-
-
-def scales() -> str:
-    """The planner's answers from 10^6 nodes to PinSage's 3 x 10^9: a simulation."""
-    from graphsage.cluster.plan.forecast import Cluster, size, training_epoch, whole_graph
-    from graphsage.cluster.plan.profile import Profile
-    from graphsage.cluster.plan.work import Graph, Model
-
-    profile, model = Profile.load(ROOT / "results" / "scale" / "profile.json"), Model()
-    lines = ["| nodes | edges | machines | folder | epoch: bytes gathered | products | time | memory | network | "
-             "inference: time | disk read |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
-    for nodes, degree, machines, memory in SCALES:
-        graph = Graph(nodes, nodes * degree, 256, 2)
-        cluster = Cluster(machines, memory=memory, disk=8e12)
-        epoch = training_epoch(graph, model, cluster, profile, targets=nodes // 10, batch_size=512 * machines)
-        embed = whole_graph(graph, model, cluster, profile)
-        no = "" if epoch.fits else " (more than there is)"
-        lines.append(f"| {nodes:.0e} | {graph.edges:.1e} | {machines} x {memory / 1e9:.0f} GB | "
-                     f"{size(graph.folder_bytes)} | {size(epoch.counts['bytes_gathered'])} | "
-                     f"{epoch.counts['flops'] / 1e12:,.0f} TFLOP | {_time(epoch.seconds)} | {size(epoch.memory)}{no} | "
-                     f"{size(epoch.network)} | {_time(embed.seconds)} | {size(embed.disk_read)} |")  # fmt: skip
-    note = ("**Simulation, not measured**, by `graphsage plan` with [results/scale/profile.json]"
-            f"(../results/scale/profile.json), rates of {profile.about['threads']} thread"
-            f"{'s' if profile.about['threads'] > 1 else ''} of a small virtual machine on every machine. 256 float16 features, "
-            "mean, sample sizes 25 and 10, 256 wide, a tenth of the nodes as targets, 512 targets a machine and step, "
-            "10 Gbit/s, 8 TB of disk. Bytes, products, memory, network and disk are of one machine.")  # fmt: skip
-    return "\n".join([*lines, "", note])
-
-
-def _time(seconds: float) -> str:
-    from graphsage.cli.plan import duration
-
-    return duration(seconds)
-
-
 def help_page() -> str:
     parts = ["# Every command", "", "Generated by `make docs` from `--help`."]
     plain = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1", "GRAPHSAGE_CACHE": ""}
@@ -299,12 +260,50 @@ def help_page() -> str:
     return "\n".join(parts) + "\n"
 
 
+def ranks() -> str:
+    record = result("scale/ranks")
+    workers = str(record["workers"])
+    lines = [f"| data | 1 rank: test micro-F1 | {workers} ranks | largest difference of a seed |",
+             "| --- | --- | --- | --- |"]  # fmt: skip
+    for part in record["data"]:
+        means = part["test_micro_f1_mean"]
+        lines.append(f"| {part['data']} | {means['1']:.4f} | {means[workers]:.4f} | "
+                     f"{part['largest_score_difference']:.4f} |")  # fmt: skip
+    epochs = ", ".join(f"{part['data']} {part['epochs']}" for part in record["data"])
+    note = (f"GraphSAGE-mean with the defaults, mean of {record['seeds']} seeds, epochs: {epochs}. "
+            "[results/scale/ranks.json](../results/scale/ranks.json), "
+            "`make results-ranks PPI=path/to/ppi`.")  # fmt: skip
+    return "\n".join([*lines, "", note])
+
+
+def larger_than_memory() -> str:
+    record = result("scale/larger-than-memory")
+    lines = ["| nodes | batches | read-ahead | steps/s | read from disk a step |", "| --- | --- | --- | --- | --- |"]
+    for way in record["ways"]:
+        name = {"shuffled": "as they come", "local": "`--local-order`"}[way["nodes"]]
+        batch = "any nodes" if way["together"] == 1 else f"runs of {way['together']} rows"
+        ahead = ("off" if way["no_read_ahead"] else "on") + ("" if way["limited"] else "; memory not limited")
+        lines.append(f"| {name} | {batch} | {ahead} | {way['steps_per_second']:.2f} | "
+                     f"{way['bytes_read_per_step'] / 1e6:.1f} MB |")  # fmt: skip
+    note = (f"{record['nodes']:,} nodes with {record['features']} float16 features "
+            f"({record['table_bytes'] / 1e9:.2f} GB), {record['limit_bytes'] / 1e6:.0f} MB of memory allowed, "
+            f"{record['batch']} targets a step, sample sizes {', '.join(map(str, record['sample_sizes']))}, on a disk "
+            f"that delivers {record['disk_bytes_per_second_in_order'] / 1e6:.0f} MB/s in order; cores shared with "
+            "other work. [results/scale/larger-than-memory.json](../results/scale/larger-than-memory.json), "
+            "`python -m benchmarks.larger_than_memory --folder DISK`.")  # fmt: skip
+    return "\n".join([*lines, "", note])
+
+
 TABLES: dict[str, Callable[[], str]] = {"setmm": setmm, "ppi": ppi, "debian": debian, "small_graphs": small_graphs,
                                         "serve_load": serve_load, "serve_faults": serve_faults,
                                         "serve_sizing": serve_sizing, "bench_cpu": bench_cpu, "bench_gpu": bench_gpu,
-                                        "same_f1": same_f1, "growth": growth, "plan": plan, "scales": scales}  # fmt: skip
-PAGES = ("README.md", "docs/tables.md", "docs/tutorial.md", "docs/serving.md", "docs/performance.md",
-         "docs/scale.md")
+                                        "same_f1": same_f1, "growth": growth, "ranks": ranks,
+                                        "larger_than_memory": larger_than_memory,
+                                        "larger_graph": lambda: generate_scale.larger_graph(result),
+                                        "ray_faults": lambda: generate_scale.ray_faults(result),
+                                        "plan": lambda: generate_plan.plan(result),
+                                        "scales": lambda: generate_plan.scales(ROOT)}  # fmt: skip
+PAGES = ("README.md", "docs/tables.md", "docs/tutorial.md", "docs/serving.md", "docs/performance.md", "docs/scale.md")
 
 
 def results_page() -> str:

@@ -6,6 +6,7 @@ reads lines `N` from standard input, runs the task N times and answers one line 
 Imports nothing but NumPy, so that it also runs in a peer's environment.
 """
 
+import importlib.metadata
 import json
 import resource
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+LIBRARIES = ("torch", "torch_geometric", "torch_sparse", "torch_cluster", "dgl")
 REST = 0.5  # until the threads of the contender before have stopped spinning
 Task = Callable[[], object]
 
@@ -25,6 +27,17 @@ def load(folder: Path) -> dict[str, Any]:
     arrays: dict[str, Any] = {path.stem: np.load(path) for path in folder.glob("*.npy") if path.stem != "features"}
     arrays["features"] = np.load(folder / "features.npy")
     return arrays
+
+
+def versions() -> dict[str, str]:
+    """Of the libraries that are measured, as far as they are installed here."""
+    found = {}
+    for library in LIBRARIES:
+        try:
+            found[library] = importlib.metadata.version(library)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
 
 
 def serve(prepare: Callable[[dict[str, Any], str], Task]) -> None:
@@ -37,7 +50,7 @@ def serve(prepare: Callable[[dict[str, Any], str], Task]) -> None:
     except Exception as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"[:300]}), file=answers, flush=True)
         return
-    print(json.dumps({"ready": True}), file=answers, flush=True)
+    print(json.dumps({"ready": True, "versions": versions()}), file=answers, flush=True)
     for line in sys.stdin:
         time.sleep(REST)
         seconds = []

@@ -7,12 +7,16 @@ GraphSageError
 │   └── UnknownNodeError  a change or a question names a node that is not there
 ├── BundleError     a model folder cannot be used   (also a ValueError)
 ├── StoreError      a live graph's folder is in use, damaged or of another make
+├── LostRankError   another rank of a training run died or cannot be reached
 └── OutputError     a result cannot be written      (also an OSError)
 """
 
 
 class GraphSageError(Exception):
     """Base of all errors raised on purpose; the command line turns it into one sentence and exit code 2."""
+
+    told: bool | None = None
+    """Whether another process has told the user; None where nobody has thought of it."""
 
 
 class ConfigError(GraphSageError, ValueError):
@@ -36,6 +40,10 @@ class BundleError(GraphSageError, ValueError):
 
 
 class StoreError(GraphSageError):
+    pass
+
+
+class LostRankError(GraphSageError):
     pass
 
 

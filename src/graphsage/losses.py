@@ -7,8 +7,9 @@ from torch import Tensor
 from graphsage.kernels.softmax import softmax_cross_entropy
 
 
-def unsupervised_loss(z_u: Tensor, z_v: Tensor, z_n: Tensor, valid: Tensor | None = None) -> Tensor:
-    """Equation 1, averaged over the P pairs (those where `valid`).
+def unsupervised_loss(z_u: Tensor, z_v: Tensor, z_n: Tensor, valid: Tensor | None = None,
+                      total: Tensor | None = None) -> Tensor:  # fmt: skip
+    """Equation 1, averaged over the P pairs (those where `valid`), or over `total` pairs of which these are a part.
 
     The paper's Q * E[...] over Q draws is a plain sum over them, so nothing is scaled. `z_n` is (Q, D), shared by the
     batch, or (P, Q, D), drawn for each pair. log(sigmoid(x)) is computed as -softplus(-x), which cannot overflow.
@@ -18,7 +19,7 @@ def unsupervised_loss(z_u: Tensor, z_v: Tensor, z_n: Tensor, valid: Tensor | Non
     each = F.softplus(-positive) + F.softplus(negative).sum(dim=1)
     if valid is None:
         return each.mean()
-    return (each * valid).sum() / valid.sum().clamp_min(1)
+    return (each * valid).sum() / (valid.sum() if total is None else total).clamp_min(1)
 
 
 def softmax_loss(scores: Tensor, classes: Tensor) -> Tensor:

@@ -197,7 +197,7 @@ def test_the_recurrent_part_is_that_of_torchs_lstm(device: str, gap: int) -> Non
         lstm.zero_grad()
         with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
             last = compute()
-        torch.autograd.backward((last * normal(5, rows, dim).to(device)).sum())
+            torch.autograd.backward((last * normal(5, rows, dim).to(device)).sum())
         outcomes.append((last.detach(), *(parameter.grad.clone() for parameter in lstm.parameters())))
     same(*outcomes)
 

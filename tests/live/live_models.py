@@ -40,12 +40,12 @@ def features_of(id: str, version: int = 0) -> Any:
     return np.random.default_rng([*id.encode(), version]).normal(size=WIDTH).astype(np.float32)
 
 
-def graph_of(nodes: Mapping[str, Any], edges: set[tuple[str, str]], directed: bool = False) -> Graph:
+def graph_of(nodes: Mapping[str, Any], edges: set[tuple[str, str]], directed: bool = False, **more: Any) -> Graph:
     """The graph that dictionaries describe; rows in the order of `nodes`."""
     row = {id: place for place, id in enumerate(nodes)}
     pairs = np.array([(row[u], row[v]) for u, v in sorted(edges)], np.int64).reshape(-1, 2)
     table = np.stack([np.asarray(x) for x in nodes.values()])
-    return from_edges(pairs, len(nodes), features=table, ids=list(nodes), directed=directed)
+    return from_edges(pairs, len(nodes), features=table, ids=list(nodes), directed=directed, **more)
 
 
 def open_live(folder: Path, model: Model) -> LiveGraph:

@@ -13,11 +13,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from live_models import features_of, graph_of, live_from, model_of, open_live, overlay_of, vectors
 
+from graphsage.live import store
 from graphsage.live.change import Change, NodeChange
+from graphsage.live.embed import LiveEncoder
+from graphsage.live.keys import node_key
+from graphsage.live.reading import Target
 from graphsage.live.store import LiveGraph
 from graphsage.live.whole import whole
 
-NAMES = st.sampled_from([f"n{i}" for i in range(9)])
+ALL = [f"n{i}" for i in range(9)]
+NAMES = st.sampled_from(ALL)
+CLASSES = 3
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # thousands of fsyncs; durability is tested elsewhere
 VERSIONS = st.integers(0, 3)
 
@@ -33,8 +39,11 @@ class AgainstDictionaries(RuleBasedStateMachine):
         self.model = model_of(self.aggregator, cap=self.cap)
         self.nodes: dict[str, Any] = {f"n{i}": features_of(f"n{i}") for i in range(7)}
         self.edges = {self.edge(f"n{u}", f"n{v}") for u, v in edges}
-        graph = graph_of(self.nodes, self.edges, self.directed)
-        self.live: LiveGraph = live_from(self.folder / "store", graph, self.model)
+        self.said: dict[str, dict[str, Any]] = {id: {"first": place} for place, id in enumerate(self.nodes)}
+        self.labels: dict[str, int | None] = {id: place % CLASSES for place, id in enumerate(self.nodes)}
+        labels = np.array(list(self.labels.values()))
+        graph = graph_of(self.nodes, self.edges, self.directed, labels=labels, class_names=("a", "b", "c"))
+        self.live: LiveGraph = live_from(self.folder / "store", graph, self.model, attributes=list(self.said.values()))
         self.changes = 0
 
     def edge(self, u: str, v: str) -> tuple[str, str]:
@@ -44,12 +53,29 @@ class AgainstDictionaries(RuleBasedStateMachine):
         self.changes += 1
         assert self.live.apply(change).sequence == self.changes
 
-    @rule(id=NAMES, version=VERSIONS, around=st.sets(NAMES, max_size=4))
-    def put_node(self, id: str, version: int, around: set[str]) -> None:
+    @rule(id=NAMES, version=VERSIONS, around=st.sets(NAMES, max_size=4), label=st.none() | st.integers(0, CLASSES - 1))
+    def put_node(self, id: str, version: int, around: set[str], label: int | None) -> None:
         edges = [(other, id) for other in sorted(around) if other in self.nodes or other == id]
-        self.make(Change((NodeChange(id, features_of(id, version), {"version": version}),), tuple(edges)))
+        said = {f"note {version % 2}": version}
+        asked = self.asked(id, features_of(id, version), edges)
+        self.make(Change((NodeChange(id, features_of(id, version), said, label),), tuple(edges)))
+        new = id not in self.nodes
         self.nodes[id] = features_of(id, version)  # an old one keeps its place in the order
         self.edges |= {self.edge(u, v) for u, v in edges}
+        self.said[id] = {**({} if new else self.said[id]), **said}
+        self.labels[id] = label if label is not None or new else self.labels[id]
+        if asked is not None:
+            with self.live.reading() as (overlay, _):
+                assert torch.equal(asked, vectors(overlay, self.model, [id])[0]), "stored, it is another"
+
+    def asked(self, id: str, x: Any, edges: list[tuple[str, str]]) -> torch.Tensor | None:
+        """The vector of a node that is sent along, where that can be: it is new and not joined with itself."""
+        if id in self.nodes or (id, id) in edges:
+            return None
+        with self.live.reading() as (overlay, _):
+            rows = [row for other, _ in edges if (row := overlay.find(other)) is not None]
+            sent = Target(*overlay.visitor(node_key(id), x, rows))
+            return LiveEncoder.of(self.model).embed([Target(overlay, 0), sent])[1]
 
     @rule(u=st.integers(0, 99), v=st.integers(0, 99))
     def put_edge(self, u: int, v: int) -> None:
@@ -80,10 +106,26 @@ class AgainstDictionaries(RuleBasedStateMachine):
         self.make(Change(gone=(id,)))
         del self.nodes[id]
         self.edges = {pair for pair in self.edges if id not in pair}
+        del self.said[id], self.labels[id]
 
     @rule()
     def compact(self) -> None:
         self.live.compact()
+
+    @rule(point=st.sampled_from(["compact.copied", "compact.written", "compact.manifest", "compact.swapped"]),
+          id=NAMES, version=VERSIONS, pick=st.integers(0, 99))  # fmt: skip
+    def change_while_it_compacts(self, point: str, id: str, version: int, pick: int) -> None:
+        """At a step of the compaction a node is put and another deleted."""
+
+        def meanwhile(here: str) -> None:
+            if here == point:
+                self.put_node(id, version, set(list(self.nodes)[:2]), 1)
+                if len(self.nodes) > 1:
+                    self.delete_node(pick)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(store, "fault", meanwhile)
+            self.live.compact()
 
     @rule()
     def reopen(self) -> None:
@@ -99,11 +141,15 @@ class AgainstDictionaries(RuleBasedStateMachine):
         with self.live.reading() as (overlay, version):
             found, shown = whole(overlay).graph, whole(overlay, capped=True).graph
             ours = {how: vectors(overlay, self.model, ids, how) for how in ("exact", "sampled")}
+            said = {id: overlay.attributes_of(row) for id in ids if (row := overlay.find(id)) is not None}
+            gone = {id for id in ALL if id not in self.nodes and overlay.find(id) is not None}
         assert version.sequence == self.changes
         assert list(found.ids or ()) == ids
         assert found.indptr.tolist() == plain.indptr.tolist()
         assert found.indices.tolist() == plain.indices.tolist()
         assert torch.equal(found.features, plain.features)
+        assert found.labels.tolist() == [-1 if (c := self.labels[id]) is None else c for id in ids]
+        assert (said, gone) == (self.said, set())
         fresh = overlay_of(plain, self.model)
         assert shown.indices.tolist() == whole(fresh, capped=True).graph.indices.tolist()
         for how, z in ours.items():

@@ -80,7 +80,7 @@ def test_a_row_in_blocks_is_the_same_bits_among_any_rows(
     generator = torch.Generator().manual_seed(seed)
     linear = torch.nn.Linear(*shape)
     torch.nn.init.normal_(linear.weight, generator=generator)
-    linear.__class__ = BlockLinear
+    BlockLinear.over(linear)
     rows = torch.randn(height, shape[0], generator=generator)
     place %= height
     with torch.no_grad():

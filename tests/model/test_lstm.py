@@ -40,11 +40,10 @@ def test_every_permutation_is_equally_likely(size: int) -> None:
     assert chi_square_p(counts) > 1e-4
 
 
-def test_rows_in_small_groups_equal_rows_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_in_small_groups_equal_rows_in_one() -> None:
     aggregator, example = LSTMAggregator(3, 4), case("ragged", 4, num_rows=12, size=4)
     whole = aggregator(example.table, example.neighborhood, example.rows)
-    groups = lstm_module._groups
-    monkeypatch.setattr(lstm_module, "_groups", lambda order, counts: groups(order, counts, cells=6))
+    aggregator.cells = 6
     torch.testing.assert_close(aggregator(example.table, example.neighborhood, example.rows), whole)
 
 

@@ -15,7 +15,6 @@ from starlette.testclient import TestClient
 from graphsage.errors import ConfigError
 from graphsage.serving.app import make_app
 from graphsage.serving.keys import ApiKeys, load_keys
-from graphsage.serving.protocol import is_whole_request
 from graphsage.serving.run import check_address
 from graphsage.serving.service import Service
 from graphsage.serving.settings import Settings
@@ -141,19 +140,14 @@ def test_a_request_that_waits_too_long_is_given_up(small: Small, tmp_path: Path)
         service.close()
 
 
-@pytest.mark.parametrize(("data", "whole"), [
-    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", True),
-    (b"GET /v1/model HTTP/1.1\r\nhost: x\r\n\r\n", True),
-    (b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", False),
-    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 3\r\n\r\n{}", False),
-    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}GET", False),
-    (b"POST /v1/embed HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", False),
-    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: x\r\n\r\n{}", False),
-    (b"POST /v1/embed HTTP/1.1\r\nContent-Le", False),
-    (b"", False),
-])  # fmt: skip
-def test_the_shortcut_takes_whole_plain_requests_only(data: bytes, whole: bool) -> None:
-    assert is_whole_request(data) is whole
+def test_another_kind_of_body_than_json_is_refused(client: TestClient) -> None:
+    """A page of another site may send these without asking first."""
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+        for method, path in (("POST", "/v1/embed"), ("PUT", "/v1/nodes"), ("POST", "/v1/admin/backup")):
+            answer = client.request(method, path, content=b'{"ids": ["node-1"]}', headers={"Content-Type": kind})
+            assert answer.status_code == 415, answer.text
+    good = {"Content-Type": "Application/JSON; charset=utf-8"}
+    assert client.post("/v1/embed", content=b'{"ids": ["node-1"]}', headers=good).status_code == 200
 
 
 def malformed() -> list[tuple[str, str, bytes]]:

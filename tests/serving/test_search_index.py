@@ -37,6 +37,9 @@ def test_it_equals_a_slow_search_whatever_came_and_went(start: int, changes: lis
         found = index.search(asked, k, without)
         assert [id for id, _ in found] == slowly(nodes, asked, k, without)
         assert [c for _, c in found] == sorted((c for _, c in found), reverse=True)
+    together = index.search_all(vectors(8, 3), k, [None, "n1", "n2"])
+    for z, own, found in zip(vectors(8, 3), [None, "n1", "n2"], together, strict=True):
+        assert [id for id, _ in found] == slowly(nodes, z, k, own)
 
 
 def test_above_the_limit_hnsw_answers_and_its_recall_is_measured() -> None:

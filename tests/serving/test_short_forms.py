@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from graphsage.live.faults import POINTS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -21,7 +23,10 @@ def run(script: str, out: Path, *options: str) -> dict[str, Any]:
 
 def test_five_kills_and_fifty_damaged_journals_lose_nothing(tmp_path: Path) -> None:
     result = run("serve_crash.py", tmp_path / "crash.json", "--kills", "5", "--torn", "50")
-    assert result["kill_9"]["acknowledged"] > 50
+    assert result["kill_9"]["kills"] + result["kill_9_over_http"]["kills"] == 5
+    assert result["kill_9"]["acknowledged"] > 30
+    assert result["kill_9_over_http"]["acknowledged"] > 10
+    assert {*result["every_step"]} == {*POINTS}
     assert result["damaged_journals"]["clean_prefix"] + result["damaged_journals"]["clear_refusal"] == 50
 
 

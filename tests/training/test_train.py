@@ -81,6 +81,12 @@ def test_an_interrupted_run_resumes_bit_for_bit(task: str, stop_after: int, tmp_
     assert same(resumed, gs.load(tmp_path))
 
 
+def test_joint_training_goes_on_where_the_pairs_end_within_an_epoch_of_targets() -> None:
+    graph = planted_graph()
+    options = {**SMALL, "task": "joint", "num_walks": 3, "walk_length": 2, "epochs": 6}  # 13.5 steps of pairs
+    assert gs.train(graph, planted_split(graph), **options).about["training"]["steps"] == 30
+
+
 def test_the_log_of_a_resumed_run_has_every_epoch_once(tmp_path) -> None:
     graph = planted_graph()
     split = planted_split(graph)

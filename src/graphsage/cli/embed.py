@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from graphsage.cli.embed_blocks import Blocks, Memory, Ray, Store, Workers, WorkFolder
 from graphsage.cli.options import (
     Alone,
     Device,
@@ -42,6 +43,11 @@ def embed_command(
     with_prediction: Annotated[bool, typer.Option("--with-prediction",
                                                   help="A column with the predicted class.")] = False,
     inference: Inference = None,
+    memory: Memory = None,
+    workers: Workers = None,
+    ray: Ray = None,
+    store: Store = None,
+    work: WorkFolder = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:  # fmt: skip
@@ -54,11 +60,19 @@ def embed_command(
       echo pythag | graphsage embed run --nodes - --out z.csv
       graphsage embed run --new-nodes new.csv --new-edges new_edges.csv --out z.parquet
       graphsage embed run --with-label --with-prediction --out z.parquet
+      graphsage embed run large-graph --memory 4GB --out z.npy
     """
     from graphsage.inference.export import check_suffix, decided_column, embedding_columns, label_column, write_table
 
     check_suffix(out, (".parquet", ".csv") if with_label or with_prediction else None)
     asked = Asked(run, data, graph, nodes, new_nodes, new_edges, alone)
+    blocks = Blocks(memory, workers, ray, store, work)
+    if blocks.asked():
+        blocks.refuse_with({"--nodes": nodes, "--new-nodes": new_nodes, "--new-edges": new_edges, "--alone": alone,
+                            "--inference sampled": inference == "sampled",
+                            f"--device {device}": device not in ("auto", "cpu")})  # fmt: skip
+        _embed_in_blocks(asked, blocks, out, with_label, with_prediction, json)
+        return
     found = _embedded(asked, inference, device, needs_head=with_prediction)
     columns = embedding_columns(found.graph, found.rows, found.z)
     if with_label:
@@ -67,6 +81,40 @@ def embed_command(
         columns["prediction"] = decided_column(found.model, found.model.probabilities(found.z))
     made = write_table(out, columns)
     _report("embeddings", made, found, json, dim=found.z.shape[1], inference=inference)
+
+
+def _embed_in_blocks(
+    asked: "Asked", blocks: Blocks, out: Path, with_label: bool, with_prediction: bool, json: bool
+) -> None:
+    import shutil
+
+    import torch
+
+    from graphsage.cli.embed_blocks import embed
+    from graphsage.cli.opening import open_run
+    from graphsage.cli.output import block_progress, print_json
+    from graphsage.inference.blocks.export import embedding_batches, write_batches
+    from graphsage.inference.export import label_column
+
+    opened = open_run(asked.run, asked.data or asked.graph, "cpu")
+    if with_prediction:
+        opened.model.probabilities(torch.zeros(0, opened.model.encoder.config.dim))  # refuses before the long work
+    if with_label:
+        label_column(opened.graph, torch.zeros(0, dtype=torch.int64))
+    work = blocks.work or out.with_name(f"{out.name}.work")
+    found = embed(opened, blocks, work)
+    with block_progress("writing") as on_block:
+        batches = embedding_batches(found, opened.graph, opened.model if with_prediction else None,
+                                    with_label=with_label, on_block=on_block)  # fmt: skip
+        made = write_batches(out, batches, found.num_nodes)
+    if blocks.work is None:
+        shutil.rmtree(work)
+    if json:
+        print_json({"nodes": found.num_nodes, "dim": found.dim, "inference": "exact", "data": opened.spec,
+                    "blocks": found.blocks, "files": [str(path) for path in made]})  # fmt: skip
+    else:
+        files = ", ".join(str(path) for path in reversed(made))
+        print(f"embeddings of {found.num_nodes:,} nodes (exact inference in {found.blocks:,} blocks): {files}")
 
 
 def predict_command(

@@ -1,6 +1,7 @@
 """The `graphsage` command: its subcommands, and errors as one sentence with exit code 2."""
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 from graphsage import __version__
 from graphsage.cli import data, demo, embed, evaluate, info, live, plan, plot, reproduce, search, serve, sweep, train
 from graphsage.cli.output import say
-from graphsage.errors import GraphSageError
+from graphsage.errors import GraphSageError, LostRankError
 
 LEARN, USE, SERVE, LOOK = "Learn", "Use a model", "Serve", "Look around"
 
@@ -72,9 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # cores, training is several times faster (docs/log.md has the numbers).
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        code = app(args=None if arguments is None else list(arguments), prog_name="graphsage", standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        code = app(args=given, prog_name="graphsage", standalone_mode=False, obj=given)
     except GraphSageError as error:
-        return _failed(str(error))
+        return _failed(str(error), 3 if isinstance(error, LostRankError) else 2, told=error.told)
     except OSError as error:
         return _failed(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
     except KeyboardInterrupt:
@@ -89,6 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _failed(sentence: str, code: int = 2) -> int:
-    say(f"error: {sentence}")
+def _failed(sentence: str, code: int = 2, *, told: bool | None = None) -> int:
+    """Say it once: of several ranks with the same command line, the first one speaks for all."""
+    first = os.environ.get("RANK", "0") == "0"
+    if not (not first if told is None else told):
+        say(f"error: {sentence}")
     return code

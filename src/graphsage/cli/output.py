@@ -93,16 +93,29 @@ def block_progress(what: str) -> Iterator["Callable[[int, int], None]"]:
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
+@contextmanager
+def row_progress() -> Iterator["Callable[[str, int, int | None], None]"]:
+    """A live line on a terminal for `report(what, rows, of)`, a bar where `of` is known; nothing otherwise."""
+    if not sys.stderr.isatty():
+        yield lambda what, rows, of: None
+        return
+    progress = _progress("{task.description}", "{task.completed:,} rows")
+    with progress:
+        task = progress.add_task("reading", total=None)
+        yield lambda what, rows, of: progress.update(task, description=what, completed=rows, total=of)
+
+
 class TrainingDisplay:
     """Shows training events: a live line with a bar on a terminal, and a line for each epoch everywhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shown: bool = True) -> None:
         self.live: Progress | None = None
+        self.shown = shown
         self.last = time.monotonic()
         self.last_f1 = ""
 
     def __enter__(self) -> "TrainingDisplay":
-        if sys.stderr.isatty():
+        if self.shown and sys.stderr.isatty():
             self.live = _progress("{task.description}", "loss {task.fields[loss]}", "{task.fields[f1]}",
                                   "{task.fields[speed]} seeds/s")  # fmt: skip
             self.task = self.live.add_task("preparing", total=None, loss="-", f1="", speed="-")

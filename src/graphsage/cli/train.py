@@ -6,19 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphsage.cli import table_options as t
-from graphsage.cli.opening import holds_run, lasting_name
+from graphsage.cli import training_run
 from graphsage.cli.options import Device, Json
-from graphsage.errors import ConfigError, OutputError
+from graphsage.errors import ConfigError
 
 if TYPE_CHECKING:
     from graphsage.cli.settings import Settings
-    from graphsage.datasets.dataset import Dataset
-    from graphsage.inference.model import Model
-    from graphsage.training.loop import Event
 
-MODEL, SAMPLING, LEARNING, FEATURES = "Model", "Neighborhoods", "Learning", "Features"
-RUN_FILES = ("config.json", "model.safetensors", "features.json", "features.safetensors", "checkpoint.safetensors",
-             "log.jsonl", "run.toml")  # fmt: skip
+MODEL, SAMPLING, LEARNING, FEATURES, RANKS = "Model", "Neighborhoods", "Learning", "Features", "Several processes"
 
 
 def _option(*names: str, help: str, panel: str, default: str | None = None, metavar: str | None = None) -> Any:
@@ -27,6 +22,7 @@ def _option(*names: str, help: str, panel: str, default: str | None = None, meta
 
 
 def command(
+    context: typer.Context,
     data: Annotated[str | None, typer.Argument(
         help="A built-in name (setmm), or a path in any format that `graphsage data list` names: a graph folder, a "
              "GraphSAGE release prefix such as data/ppi, PyG's PPI folder and more.",
@@ -52,8 +48,8 @@ def command(
     epochs: Annotated[int | None, _option("--epochs", help="Passes over the training nodes (or pairs).", panel=LEARNING,
                                           default="10; unsupervised 1")] = None,
     steps: Annotated[int | None, _option("--steps", help="Stop after this many steps instead.", panel=LEARNING)] = None,
-    batch_size: Annotated[int | None, _option("--batch-size", help="Targets in a step.", panel=LEARNING,
-                                              default="512")] = None,
+    batch_size: Annotated[int | None, _option("--batch-size", help="Targets in a step, of all workers together.",
+                                              panel=LEARNING, default="512")] = None,
     lr: Annotated[float | None, _option("--lr", help="Adam's learning rate.", panel=LEARNING,
                                         default="0.01; joint 0.001; unsupervised 0.0001")] = None,
     dropout: Annotated[float | None, _option("--dropout", help="Share of hidden values zeroed in training.",
@@ -94,6 +90,14 @@ def command(
                                                     "graph without features.")] = None,
     no_standardize: Annotated[bool | None, _option("--no-standardize", panel=FEATURES,
                                                    help="Take features as they are, not shifted and scaled.")] = None,
+    workers: Annotated[int | None, _option("--workers", panel=RANKS, default="1", metavar="N",
+                                           help="Processes that share every step, on this machine; each maps the same "
+                                           "graph folder. The model does not depend on their number.")] = None,
+    max_restarts: Annotated[int, typer.Option("--max-restarts", rich_help_panel=RANKS, min=0, metavar="N",
+                                              help="Begin again from the last checkpoint when a worker dies, so often "
+                                              "at most.")] = 3,
+    rank_timeout: Annotated[float, typer.Option("--rank-timeout", rich_help_panel=RANKS, metavar="SECONDS",
+                                                help="Stop when a worker gives no answer for so long.")] = 600.0,
     nodes: t.NodeTable = None, edges: t.EdgeTable = None, id: t.Id = None, source: t.Source = None,
     target: t.Target = None, directed: t.Directed = None, unknown_nodes: t.UnknownNodes = None,
     delimiter: t.Delimiter = None, label: t.Label = None, text: t.Text = None, text_method: t.TextMethod = None,
@@ -116,6 +120,8 @@ def command(
       graphsage train setmm --out run --form reference --set clip=1.0
       graphsage train --out run --resume --epochs 20
       graphsage train --nodes nodes.csv --edges edges.csv --label section --text description --out run
+      graphsage train data/ppi --out run --workers 4
+      torchrun --nnodes 2 --nproc-per-node 4 ... -m graphsage train folder --out run
     """
     from graphsage.cli import settings as reading
 
@@ -145,117 +151,14 @@ def command(
         chosen = chosen.followed_by(reading.from_file(config))
     chosen = chosen.followed_by(reading.from_pairs(settings or [])).followed_by(flags).followed_by(given)
     out = out or _default_place(chosen)
-    _make_room(out, resume, overwrite)
-    _run(out, chosen, resume, device, json)
+    asked = training_run.Asked(out, chosen, resume, overwrite, device, json, rank_timeout)
+    if workers is not None and training_run.launches(workers):
+        training_run.check(asked)
+        raise typer.Exit(training_run.launch(context.find_root().obj, workers, max_restarts))
+    training_run.run(asked)
 
 
 def _default_place(chosen: "Settings") -> Path:
     config = chosen.config()
     data = chosen.data or str(chosen.tables.get("nodes") or chosen.tables.get("edges") or "run")
     return Path("runs") / f"{Path(data).name.split('.')[0]}-{config.aggregator}-{config.seed}"
-
-
-def _make_room(out: Path, resume: bool, overwrite: bool) -> None:
-    if resume and overwrite:
-        raise ConfigError("--resume continues the run and --overwrite removes it; give one of them")
-    if resume or not out.is_dir():
-        return
-    if holds_run(out):
-        if not overwrite:
-            raise OutputError(f"{out} already holds a run; continue it with --resume, replace it with --overwrite, "
-                              "or choose another --out")  # fmt: skip
-        for name in RUN_FILES:
-            (out / name).unlink(missing_ok=True)
-    elif others := sorted(path.name for path in out.iterdir() if not _ours(path.name)):
-        raise OutputError(f"{out} is not empty (it holds {others[0]}) and is not a run; choose another --out")
-
-
-def _ours(name: str) -> bool:
-    """A run's file, or what a killed process left of one."""
-    return name in RUN_FILES or (name.startswith(".") and ".part" in name)
-
-
-def _run(out: Path, chosen: "Settings", resume: bool, device: str, json: bool) -> None:
-    from graphsage.cli.output import TrainingDisplay, say, working
-    from graphsage.cli.settings import RUN_FILE, write_run_file
-
-    if chosen.data is None and not chosen.tables:
-        raise ConfigError(
-            "say what to train on: graphsage train DATA --out RUN; DATA may be setmm, a folder or a prefix, or give "
-            "--nodes and --edges"
-        )
-    config = chosen.config()
-    with working("loading torch"):
-        from graphsage.training.loop import Interrupted
-        from graphsage.training.train import choose_device, train
-    choose_device(device)
-    data, split_name, place, about = _open(chosen, config.task)
-    say(f"model   {config.task}, {config.aggregator}, {config.form} form, {config.dim} wide, "
-        f"sample sizes {', '.join(map(str, config.sample_sizes))}, seed {config.seed}")  # fmt: skip
-    remembered = False
-
-    def on_event(event: "Event") -> None:
-        nonlocal remembered
-        if not remembered:  # not before the first step: a resume that is refused must leave the run's settings alone
-            write_run_file(out / RUN_FILE, config, place, split_name)
-            remembered = True
-        display(event)
-
-    try:
-        with TrainingDisplay() as display:
-            model = train(data, split_name, config, out=out, resume=resume, device=device, on_event=on_event,
-                          about=about | {"split": split_name})  # fmt: skip
-    except Interrupted:
-        say(f"interrupted; continue with --resume (graphsage train --out {out} --resume)")
-        raise typer.Exit(130) from None
-    _report(out, data, split_name, model, json)
-
-
-def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str, Any], dict[str, Any]]":
-    """The data, the split's name, and how the run file and the model remember the data."""
-    from graphsage.cli.output import data_summary, say, working
-    from graphsage.datasets.open import open_data
-
-    if not chosen.tables:
-        assert chosen.data is not None
-        with working(f"reading {chosen.data}"):
-            data = open_data(chosen.data)
-            split_name = chosen.split or data.default_split
-        say(data_summary(data, split_name, data.split(split_name)))
-        place = lasting_name(chosen.data)
-        return data, split_name, place, {"data": place}
-    from graphsage.cli.table_summary import check_classes, table_summary
-    from graphsage.datasets.table_spec import TableSpec
-    from graphsage.datasets.tables import open_tables
-
-    spec = TableSpec.from_dict(chosen.tables)
-    with working(f"reading {spec.name}"):
-        data = open_tables(spec)
-        split_name = chosen.split or data.default_split
-        if task != "unsupervised":
-            check_classes(data, spec, data.split(split_name))
-        lines = table_summary(data, spec, split_name, data.split(split_name))
-    say("\n".join(lines))
-    return data, split_name, data.about["tables"], {}
-
-
-def _report(out: Path, data: "Dataset", split: str, model: "Model", json: bool) -> None:
-    from graphsage.cli.output import print_json
-
-    done = model.about["training"]
-    f1 = done["best_val_f1"] if model.about["config"]["patience"] else _last_val_f1(out)
-    if json:
-        print_json({"run": str(out), "data": data.name, "split": split, "task": model.about["config"]["task"],
-                    "seed": model.seed, "steps": done["steps"], "seconds": done["seconds"], "val_f1": f1})  # fmt: skip
-    else:
-        score = "" if f1 is None else f", validation F1 {f1:.4f}"
-        print(f"{done['steps']:,} steps in {done['seconds']:.1f} s{score}; the model is in {out}")
-
-
-def _last_val_f1(out: Path) -> float | None:
-    """Of the weights that were kept, unless early stopping went back to better ones."""
-    import json
-
-    lines = (out / "log.jsonl").read_text(encoding="utf-8").splitlines()
-    f1: float | None = json.loads(lines[-1])["val_f1"] if lines else None
-    return f1

@@ -36,6 +36,8 @@ class Dataset:
     """How to open it again; a model that is trained on it remembers this."""
     place: str | None = None
     """The file that the columns come from, for messages about them."""
+    fitted: FittedFeatures | None = None
+    """What the graph's features were made by, where they were made from columns."""
     _made: list[tuple[Split, Graph, FittedFeatures]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +77,7 @@ class Dataset:
         user's cache folder, or in the folder that GRAPHSAGE_CACHE names.
         """
         if self.graph.features is not None or self.plan is None:
-            return self.graph, None
+            return self.graph, self.fitted
         if not self._made or self._made[0][0] is not split:
             fitted, features = self._fit(self.plan, split)
             self._made[:] = [(split, self.graph.replace(features=torch.from_numpy(features)), fitted)]

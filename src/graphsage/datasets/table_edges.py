@@ -89,6 +89,11 @@ class _Unknown:
             self.examples.append(f"{ends[end][row].as_py()!r:.60} (column {self.names[end]!r} row {start + row + 1})")
 
     def sentence(self) -> str:
-        what = "edge names a node" if self.edges == 1 else "edges name nodes"
-        return (f"{self.place}: {self.edges} {what} that the node table does not have, such as "
-                f"{', '.join(self.examples)}; correct them, or set unknown_nodes to drop or add")  # fmt: skip
+        return unknown_sentence(self.place, self.edges, self.examples)
+
+
+def unknown_sentence(place: str, edges: int, examples: list[str]) -> str:
+    """`edges` edges of a table name nodes that are not there, such as the `examples`."""
+    what = "edge names a node" if edges == 1 else "edges name nodes"
+    return (f"{place}: {edges} {what} that the node table does not have, such as "
+            f"{', '.join(examples)}; correct them, or set unknown_nodes to drop or add")  # fmt: skip

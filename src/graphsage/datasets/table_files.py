@@ -19,6 +19,7 @@ from graphsage.datasets.table import Table
 from graphsage.errors import ConfigError, DataError
 
 _BLOCK = 1 << 26  # bytes of a CSV file parsed at once; a longer row is an error
+_BUFFER = 1 << 20  # bytes of a Parquet column read at once
 _KEYS_FROM = 10_000  # lines of a JSON-lines file whose keys are its columns
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 ARROW = (".feather", ".arrow", ".ipc")
@@ -26,8 +27,8 @@ LINES = (".jsonl", ".ndjson", ".jl")
 KNOWN = (*DELIMITERS, ".parquet", *ARROW, *LINES)
 
 
-def open_table(path: str | Path, delimiter: str | None = None) -> Table:
-    """Open a file by its suffix; only its column names are read yet."""
+def open_table(path: str | Path, delimiter: str | None = None, batch_rows: int = 1 << 16) -> Table:
+    """Open a file by its suffix; only its column names are read yet. Parquet is read `batch_rows` at a time."""
     path = Path(path)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if suffix not in KNOWN:
@@ -43,7 +44,7 @@ def open_table(path: str | Path, delimiter: str | None = None) -> Table:
     try:
         if suffix in DELIMITERS:
             return _csv(path, delimiter or DELIMITERS[suffix])
-        return _parquet(path) if suffix == ".parquet" else _arrow(path) if suffix in ARROW else _json(path)
+        return _parquet(path, batch_rows) if suffix == ".parquet" else _arrow(path) if suffix in ARROW else _json(path)
     except (pa.ArrowInvalid, OSError, EOFError) as error:
         raise _unreadable(path, error) from error
 
@@ -105,14 +106,14 @@ def _header(path: Path, delimiter: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _parquet(path: Path) -> Table:
+def _parquet(path: Path, batch_rows: int) -> Table:
     from pyarrow import parquet
 
-    file = parquet.ParquetFile(_seekable(path))
+    file = parquet.ParquetFile(_seekable(path), buffer_size=_BUFFER, pre_buffer=False)
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         try:
-            yield from file.iter_batches(columns=list(columns))
+            yield from file.iter_batches(batch_rows, columns=list(columns))
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
 
@@ -201,7 +202,7 @@ def _opened(path: Path) -> IO[bytes]:
 def _seekable(path: Path) -> Any:
     """For formats that are not read from front to back; a compressed file is unpacked in memory."""
     if path.suffix != ".gz":
-        return pa.memory_map(str(path))
+        return pa.OSFile(str(path))  # not mapped: what was read would stay in memory
     with _opened(path) as file:
         return pa.BufferReader(file.read())
 

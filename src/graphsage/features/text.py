@@ -139,23 +139,22 @@ class FittedText:
 
     def weigh(self, columns: Columns) -> Any:
         """TF-IDF weights before the projection: a sparse (N, T) matrix, each column's part of length 1 or 0."""
-        from scipy.sparse import hstack
+        from scipy.sparse import csr_matrix
 
         missing = [name for name in self.vocabularies if name not in columns]
         if missing:
             raise DataError(f"text features were fitted on {', '.join(self.vocabularies)}; got no {', '.join(missing)}")
-        read = {name: values.texts(columns[name], name) for name in self.vocabularies}
-        _check_columns(read)
-        parts, start = [], 0
-        for name, terms in self.vocabularies.items():
-            counts = _count(read[name], self._positions[name])
-            counts.data = 1 + np.log(counts.data)
-            weights = counts.multiply(self.idf[None, start : start + len(terms)]).tocsr()
-            lengths = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).ravel())
-            weights.data /= np.repeat(lengths, np.diff(weights.indptr))  # an empty row has nothing to divide
-            parts.append(weights)
-            start += len(terms)
-        return hstack(parts, format="csr", dtype=np.float32)
+        read = [values.texts(columns[name], name) for name in self.vocabularies]
+        rows = _check_columns(dict(zip(self.vocabularies, read, strict=True)))
+        # One row for each text, so that a text's length is a row's; then the texts of a node are joined.
+        counts = _count(list(zip(*read, strict=True)), list(self._positions.values()))
+        counts.data = (1 + np.log(counts.data)) * self.idf[counts.indices]
+        sizes = np.diff(counts.indptr)
+        starts = counts.indptr[:-1][sizes > 0]
+        lengths = np.sqrt(np.add.reduceat(counts.data * counts.data, starts)) if len(starts) else counts.data
+        counts.data /= np.repeat(lengths, sizes[sizes > 0])  # an empty row has nothing to divide
+        joined = counts.indptr[:: len(self.vocabularies)]
+        return csr_matrix((counts.data, counts.indices, joined), (rows, len(self.idf)))
 
     @cached_property
     def _projection(self) -> Floats:
@@ -164,7 +163,12 @@ class FittedText:
 
     @cached_property
     def _positions(self) -> dict[str, dict[str, int]]:
-        return {name: {term: i for i, term in enumerate(terms)} for name, terms in self.vocabularies.items()}
+        """Where each column's terms are among those of all columns."""
+        positions, start = {}, 0
+        for name, terms in self.vocabularies.items():
+            positions[name] = {term: i for i, term in enumerate(terms, start)}
+            start += len(terms)
+        return positions
 
     def state(self) -> State:
         """Everything learned, as JSON values and arrays; `from_state` makes the same transform of it."""
@@ -197,18 +201,18 @@ def _check_columns(columns: Columns) -> int:
     return next(iter(lengths.values()))
 
 
-def _count(texts: Sequence[str], positions: dict[str, int]) -> Any:
-    """How often each known term occurs: a sparse (N, T) float32 matrix."""
+def _count(nodes: Sequence[Sequence[str]], positions: Sequence[dict[str, int]]) -> Any:
+    """How often each known term occurs in each text of each node: a sparse float32 matrix, a row for each text."""
     from scipy.sparse import csr_matrix
 
     indices: list[int] = []
     indptr = [0]
-    for text in texts:
-        indices.extend(position for term in tokens(text) if (position := positions.get(term)) is not None)
-        indptr.append(len(indices))
-    counts = csr_matrix(
-        (np.ones(len(indices), np.float32), np.array(indices, np.int32), np.array(indptr)), (len(texts), len(positions))
-    )
+    for texts in nodes:
+        for text, known in zip(texts, positions, strict=True):
+            indices.extend(position for term in tokens(text) if (position := known.get(term)) is not None)
+            indptr.append(len(indices))
+    shape = (len(indptr) - 1, sum(map(len, positions)))
+    counts = csr_matrix((np.ones(len(indices), np.float32), np.array(indices, np.int32), np.array(indptr)), shape)
     counts.sum_duplicates()
     return counts
 

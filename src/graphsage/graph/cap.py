@@ -30,7 +30,7 @@ def cap_degrees(graph: Graph, max_degree: int | None = MAX_DEGREE, *, seed: int 
     rows = graph.edge_rows
     columns = graph.indices.long()
     both_ways = cap == "symmetric" and not graph.directed
-    priority = _priorities(rows, columns, seed, both_ways)
+    priority = edge_priorities(rows, columns, seed, both_ways)
     threshold = _thresholds(graph, hubs, rows, priority, max_degree)
     keep = priority <= threshold[rows]
     if both_ways:
@@ -38,7 +38,7 @@ def cap_degrees(graph: Graph, max_degree: int | None = MAX_DEGREE, *, seed: int 
     return keep_edges(graph, rows, keep)
 
 
-def _priorities(rows: Tensor, columns: Tensor, seed: int, both_ways: bool) -> Tensor:
+def edge_priorities(rows: Tensor, columns: Tensor, seed: int, both_ways: bool) -> Tensor:
     low, high = (torch.minimum(rows, columns), torch.maximum(rows, columns)) if both_ways else (rows, columns)
     return derive(Stream(seed, "degree cap").keys(low), high)
 

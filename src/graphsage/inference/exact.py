@@ -7,16 +7,17 @@ import torch
 from torch import Tensor
 
 from graphsage.graph.graph import Graph
-from graphsage.kernels.memory import table
+from graphsage.kernels import scratch
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.random import Stream, derive
 from graphsage.model.encoder import Encoder
 
-BLOCK_EDGES = 1 << 19  # neighbors reduced at once
-BLOCK_ROWS = 1 << 14  # rows transformed at once
+BLOCK_EDGES = 1 << 17  # neighbors reduced at once: on a CPU what comes out of so many stays in cache
+BLOCK_ROWS = 1 << 12  # rows transformed at once
 
 
 @torch.no_grad()
+@scratch.reuse()
 def embed_exact(
     encoder: Encoder,
     graph: Graph,
@@ -39,7 +40,7 @@ def embed_exact(
         count = _Count(sum(graph.num_nodes if rows is None else len(rows) for rows in needed[1:]), on_block)
         if block_edges is None:
             streams = graph.indptr.is_cuda and encoder.config.aggregator != "lstm"
-            block_edges = BLOCK_EDGES << 6 if streams else BLOCK_EDGES
+            block_edges = BLOCK_EDGES << 8 if streams else BLOCK_EDGES << (2 * graph.indptr.is_cuda)
         h: Tensor | None = None
         for k in range(1, len(encoder.layers) + 1):
             if needed[k] is None:
@@ -71,17 +72,18 @@ def _everyone(encoder: Encoder, k: int, graph: Graph, tables: Sequence[Tensor], 
               block_edges: int, count: _Count) -> Tensor:  # fmt: skip
     """h^k of every node: what the layer does to single rows is done once for each, then neighbors are reduced."""
     layer, device = encoder.layer(k), graph.indptr.device
+    step = BLOCK_ROWS << 2 if graph.indptr.is_cuda else BLOCK_ROWS
     everyone = torch.arange(graph.num_nodes, device=device)
 
     def rows(start: int, stop: int) -> Tensor:
         return encoder.x(tables, everyone[start:stop]) if below is None else below[start:stop]
 
-    out = table(graph.num_nodes, encoder.config.dim, device)
+    out = _table(graph.num_nodes, encoder.config.dim, device)
     once: Tensor | None = None
     if layer.acts_on_rows:
-        once = table(graph.num_nodes, layer.row_width, device)
-        for start in range(0, graph.num_nodes, BLOCK_ROWS):
-            stop = min(start + BLOCK_ROWS, graph.num_nodes)
+        once = _table(graph.num_nodes, layer.row_width, device)
+        for start in range(0, graph.num_nodes, step):
+            stop = min(start + step, graph.num_nodes)
             layer.on_rows(rows(start, stop), once[start:stop], out[start:stop])
     for start, stop in _blocks(graph, None, block_edges):
         block = everyone[start:stop]
@@ -93,10 +95,17 @@ def _everyone(encoder: Encoder, k: int, graph: Graph, tables: Sequence[Tensor], 
             layer.after_rows(once, neighborhood, block, out[start:stop])
         elif below is None:
             out[start:stop] = encoder.first(tables, block, neighborhood)
+        elif device.type == "cpu":
+            layer.after_neighbors(below[start:stop], layer.aggregate(below, neighborhood, block), out[start:stop])
         else:
             out[start:stop] = layer(below, neighborhood, block)
         count.add(stop - start)
     return out
+
+
+def _table(rows: int, width: int, device: torch.device) -> Tensor:
+    """On a CPU what one layer is done with serves the next."""
+    return scratch.take(rows, width) if device.type == "cpu" else torch.empty(rows, width, device=device)
 
 
 def _some(encoder: Encoder, k: int, graph: Graph, tables: Sequence[Tensor], below: Tensor | None,

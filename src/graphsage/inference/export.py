@@ -1,7 +1,7 @@
 """A model's results as files: whole or not at all, in the format that the file's suffix names."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +116,16 @@ def check_suffix(path: str | Path, known: Sequence[str] | None = None) -> Callab
 
 
 def _write_parquet(path: Path, columns: Mapping[str, Column]) -> list[Path]:
-    import pyarrow as pa
     import pyarrow.parquet
+
+    with atomic_file(path) as temporary:
+        pyarrow.parquet.write_table(parquet_table(columns), temporary)
+    return []
+
+
+def parquet_table(columns: Mapping[str, Column]) -> Any:
+    """Columns as an Arrow table; a matrix is a column of lists of one length."""
+    import pyarrow as pa
 
     def arrow(values: Column) -> Any:
         if isinstance(values, np.ndarray) and values.ndim == 2:
@@ -125,14 +133,20 @@ def _write_parquet(path: Path, columns: Mapping[str, Column]) -> list[Path]:
             return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
         return pa.array(values)
 
-    with atomic_file(path) as temporary:
-        pa.parquet.write_table(pa.table({name: arrow(values) for name, values in columns.items()}), temporary)
-    return []
+    return pa.table({name: arrow(values) for name, values in columns.items()})
 
 
 def _write_csv(path: Path, columns: Mapping[str, Column]) -> list[Path]:
-    import pyarrow as pa
     import pyarrow.csv
+
+    with atomic_file(path) as temporary:
+        pyarrow.csv.write_csv(csv_table(columns), temporary)
+    return []
+
+
+def csv_table(columns: Mapping[str, Column]) -> Any:
+    """Columns as an Arrow table; a matrix is a column for each of its own, a list one word."""
+    import pyarrow as pa
 
     flat: dict[str, Any] = {}
     for name, values in columns.items():
@@ -142,9 +156,7 @@ def _write_csv(path: Path, columns: Mapping[str, Column]) -> list[Path]:
             flat[name] = [";".join(_word(item) for item in row) for row in values]
         else:
             flat[name] = values
-    with atomic_file(path) as temporary:
-        pa.csv.write_csv(pa.table(flat), temporary)
-    return []
+    return pa.table(flat)
 
 
 def _write_npy(path: Path, columns: Mapping[str, Column]) -> list[Path]:
@@ -169,14 +181,18 @@ def _write_word2vec(path: Path, columns: Mapping[str, Column]) -> list[Path]:
     ids, z = [str(value) for value in columns["id"]], columns.get("embedding")
     if not isinstance(z, np.ndarray) or set(columns) != {"id", "embedding"}:
         raise ConfigError(f"{path}: .txt (word2vec's format) holds embeddings only; write .parquet or .csv")
-    for value in ids:
-        if not value or value.split() != [value]:
-            raise DataError(f"{path}: word2vec's format cannot hold the id {value!r} (white space); write .parquet")
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(f"{len(ids)} {z.shape[1]}\n")
-        for value, row in zip(ids, z.tolist(), strict=True):
-            file.write(f"{value} {' '.join(f'{number:.8g}' for number in row)}\n")
+        file.writelines(word2vec_lines(path, ids, z))
     return []
+
+
+def word2vec_lines(path: Path, ids: Sequence[str], z: npt.NDArray[Any]) -> Iterator[str]:
+    """A line for each id and its numbers; an id that the format cannot hold is an error."""
+    for value, row in zip(ids, z.tolist(), strict=True):
+        if not value or value.split() != [value]:
+            raise DataError(f"{path}: word2vec's format cannot hold the id {value!r} (white space); write .parquet")
+        yield f"{value} {' '.join(f'{number:.8g}' for number in row)}\n"
 
 
 _WRITERS: dict[str, Callable[..., list[Path]]] = {

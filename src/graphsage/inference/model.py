@@ -85,7 +85,7 @@ class Model:
             nodes = attached.rows if nodes is None and new_nodes is not None else nodes
         how = inference or self.inference
         rows = None if nodes is None else _rows(nodes, graph)
-        self._check_identity(graph)
+        check_identity(self.encoder, graph.num_nodes)
         graph, capped = self._prepared(graph)
         tables = input_tables(graph, self.degree_features, self.encoder.in_dim)
         if how == "exact":
@@ -180,20 +180,22 @@ class Model:
             self._last = (graph, here, capped)
         return self._last[1:]
 
-    def _check_identity(self, graph: Graph) -> None:
-        identity = self.encoder.identity
-        if identity is not None and graph.num_nodes != identity.num_embeddings:
-            raise DataError(
-                f"this model learned a vector for each of its {identity.num_embeddings} training nodes (identity_dim) "
-                f"and cannot embed a graph of {graph.num_nodes}; train with features or degree features for new nodes"
-            )
-
 
 def load(folder: str | Path) -> Model:
     """Load a bundle. Nothing in it can execute code."""
     from graphsage.inference.bundle import load_bundle
 
     return load_bundle(Path(folder))
+
+
+def check_identity(encoder: Encoder, num_nodes: int) -> None:
+    """Refuse another number of nodes than the one that an encoder with learned identities knows."""
+    identity = encoder.identity
+    if identity is not None and num_nodes != identity.num_embeddings:
+        raise DataError(
+            f"this model learned a vector for each of its {identity.num_embeddings} training nodes (identity_dim) "
+            f"and cannot embed a graph of {num_nodes}; train with features or degree features for new nodes"
+        )
 
 
 def input_tables(graph: Graph, degrees: bool, in_dim: int | None = None) -> list[Tensor]:

@@ -5,9 +5,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from graphsage.kernels.backend import on_triton
+from graphsage.kernels.maximum import consecutive_maximum, gathered_maximum
 from graphsage.kernels.neighborhood import Neighborhood
 
-BLOCK_ROWS = 64  # of a maximum: candidates, winners and result of so few rows stay in cache
+BLOCK_ROWS = 512  # whose gradients are scattered at once
 
 
 def gather_mean(table: Tensor, neighborhood: Neighborhood) -> Tensor:
@@ -27,7 +28,8 @@ def gather_sum(table: Tensor, neighborhood: Neighborhood) -> Tensor:
 def gather_max(table: Tensor, neighborhood: Neighborhood) -> Tensor:
     """(M, D), R rows -> (R, D): the elementwise maximum over each row's neighbors, zero where there are none."""
     if neighborhood.start is not None:
-        return _block(table, neighborhood).amax(dim=1) * neighborhood.present[:, None]
+        largest: Tensor = _BlockMax.apply(_block(table, neighborhood))  # type: ignore[no-untyped-call]
+        return largest * neighborhood.present[:, None]
     if neighborhood.offsets is not None:
         if _frozen_on_triton(table):
             return _reduced(table, neighborhood, "max")
@@ -75,23 +77,11 @@ def _reduced(table: Tensor, neighborhood: Neighborhood, mode: str) -> Tensor:
 
 
 class _GatherMax(torch.autograd.Function):
-    """Running maximum over S gathers; the gradient goes to the first neighbor that reached it."""
+    """The gradient goes to the first neighbor that reached the maximum."""
 
     @staticmethod
     def forward(ctx: torch.autograd.function.FunctionCtx, table: Tensor, index: Tensor) -> Tensor:
-        best = table.new_empty(len(index), table.shape[1])
-        winner = torch.empty(best.shape, dtype=torch.int16, device=table.device)
-        for start in range(0, len(index), BLOCK_ROWS):
-            rows = slice(start, start + BLOCK_ROWS)
-            here = best[rows]
-            which, won = torch.zeros_like(here), torch.empty_like(here)
-            torch.index_select(table, 0, index[rows, 0], out=here)
-            for slot in range(1, index.shape[1]):
-                candidate = table.index_select(0, index[rows, slot])
-                torch.gt(candidate, here, out=won)  # as floats: ten times as fast as filling under a mask
-                torch.maximum(which, won.mul_(slot), out=which)
-                torch.maximum(here, candidate, out=here)
-            winner[rows] = which.to(torch.int16)
+        best, winner = gathered_maximum(table, index)
         ctx.save_for_backward(winner, index)
         ctx.table_shape = table.shape  # type: ignore[attr-defined]
         return best
@@ -101,10 +91,28 @@ class _GatherMax(torch.autograd.Function):
         winner, index = ctx.saved_tensors  # type: ignore[attr-defined]
         grad = grads[0].contiguous()
         table_grad = grad.new_zeros(ctx.table_shape)  # type: ignore[attr-defined]
-        for start in range(0, len(index), BLOCK_ROWS * 8):
-            rows = slice(start, start + BLOCK_ROWS * 8)
+        for start in range(0, len(index), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
             table_grad.scatter_add_(0, index[rows].gather(1, winner[rows].long()), grad[rows])
         return table_grad, None
+
+
+class _BlockMax(torch.autograd.Function):
+    """The same over neighbors that lie one after the other, block (R, S, D)."""
+
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, block: Tensor) -> Tensor:
+        best, winner = consecutive_maximum(block)
+        ctx.save_for_backward(winner)
+        ctx.size = block.shape[1]  # type: ignore[attr-defined]
+        return best
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> Tensor:
+        (winner,) = ctx.saved_tensors  # type: ignore[attr-defined]
+        rows, dim = winner.shape
+        out = grads[0].new_zeros(rows, ctx.size, dim)  # type: ignore[attr-defined]
+        return out.scatter_(1, winner.long()[:, None], grads[0][:, None])
 
 
 class _ReluMax(torch.autograd.Function):

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from graphsage.kernels import scratch
 from graphsage.kernels.backend import on_triton
 from graphsage.kernels.neighborhood import Neighborhood
 
@@ -52,33 +53,39 @@ def _gather(table: Tensor, rows: Tensor, neighborhood: Neighborhood, mixed: bool
     own_out, mean_out = out[:, : table.shape[1]], out[:, 0 if mixed else dim :][:, : table.shape[1]]
     width = table.shape[1] * 4 if table.element_size() >= 4 else table.shape[1] * 16
     block = len(rows) if rows.is_cuda else max(32, BLOCK_BYTES // max(width, 1))
+    everyone = neighborhood.offsets is None and not rows.is_cuda and bool(neighborhood.present.all())
     for start in range(0, len(rows), block):
         stop = min(start + block, len(rows))
         own = table.index_select(0, rows[start:stop]).float()
-        mean = bag_mean(table, neighborhood, start, stop)
+        total = bag_sum(table, neighborhood, start, stop)
         if mixed:
-            count = neighborhood.counts[start:stop, None]
-            mean = mean.mul_(count).add_(own).div_(count + 1)
+            total = (total if everyone else total.mul_(neighborhood.present[start:stop, None])).add_(own)
         else:
             torch.mul(own.sub_(shift), scale, out=own_out[start:stop])
-        torch.mul(mean.sub_(shift), scale, out=mean_out[start:stop])
+        into = mean_out[start:stop]
+        if everyone:  # one pass less than averaging first
+            count = neighborhood.size + mixed
+            torch.mul(total.sub_(shift * count), scale / count, out=into)
+        else:
+            counts = (neighborhood.counts[start:stop, None] + int(mixed)).clamp_min(1)
+            torch.mul(total.div_(counts).sub_(shift), scale, out=into)
     if not mixed:
         mean_out[torch.nonzero(~neighborhood.present).flatten()] = 0
 
 
-def bag_mean(table: Tensor, neighborhood: Neighborhood, start: int, stop: int) -> Tensor:
-    """The mean of the neighbors of rows start..stop, whatever is not present included: (stop - start, D) float32."""
+def bag_sum(table: Tensor, neighborhood: Neighborhood, start: int, stop: int) -> Tensor:
+    """The sum of the neighbors of rows start..stop, whatever is not present included: (stop - start, D) float32."""
     offsets = neighborhood.offsets
     if offsets is None:
         index = neighborhood.index[start:stop]
         if table.element_size() >= 4:
-            return F.embedding_bag(index, table, mode="mean")
-        return table.index_select(0, index.flatten()).view(*index.shape, -1).mean(dim=1, dtype=torch.float32)
+            return F.embedding_bag(index, table, mode="sum")
+        return table.index_select(0, index.flatten()).view(*index.shape, -1).sum(dim=1, dtype=torch.float32)
     offsets = offsets[start : stop + 1]
     index = neighborhood.index[int(offsets[0]) : int(offsets[-1])]
     if table.element_size() < 4:  # embedding_bag sums in float32 but returns the table's type
         index, table = torch.arange(len(index), device=index.device), table.index_select(0, index).float()
-    return F.embedding_bag(index, table, offsets - offsets[0], mode="mean", include_last_offset=True)
+    return F.embedding_bag(index, table, offsets - offsets[0], mode="sum", include_last_offset=True)
 
 
 def join(h: Tensor, neighborhood: Neighborhood, mixed: bool) -> Tensor:
@@ -103,7 +110,7 @@ class _Join(torch.autograd.Function):
         below = h[start : start + count * size].view(count, size, dim)
         if mixed:
             return (below.sum(dim=1) * present[:, None] + h[:count]) / (present * size + 1)[:, None]
-        out = h.new_empty(count, 2 * dim)
+        out = scratch.take(count, 2 * dim, h.dtype) if h.device.type == "cpu" else h.new_empty(count, 2 * dim)
         out[:, :dim] = h[:count]
         torch.mul(below.mean(dim=1), present[:, None], out=out[:, dim:])
         return out
@@ -119,7 +126,7 @@ class _Join(torch.autograd.Function):
             return fast.backward(grad, present, start, size, mixed, height), None, None, None, None
         count = len(present)
         dim = grad.shape[1] if mixed else grad.shape[1] // 2
-        out = grad.new_empty(height, dim)
+        out = scratch.take(height, dim, grad.dtype) if grad.device.type == "cpu" else grad.new_empty(height, dim)
         if start > count or height > start + count * size:
             out.zero_()
         own, below = out[:count], out[start : start + count * size].view(count, size, dim)

@@ -27,12 +27,18 @@ _C2 = _signed(0x94D049BB133111EB)
 
 
 def mix(x: Tensor) -> Tensor:
-    """Scramble each int64 of `x` into 64 random-looking bits. Shifts are arithmetic in torch, hence the masks."""
-    x = x ^ ((x >> 30) & ((1 << 34) - 1))
-    x *= _C1
-    x ^= (x >> 27) & ((1 << 37) - 1)
-    x *= _C2
-    x ^= (x >> 31) & ((1 << 33) - 1)
+    """Scramble each int64 of `x` into 64 random-looking bits."""
+    return mix_(x.clone(), torch.empty_like(x))
+
+
+def mix_(x: Tensor, spare: Tensor) -> Tensor:
+    """`mix` in place; `spare` is memory of the same shape. Shifts are arithmetic in torch, hence the masks."""
+    for shift, factor in ((30, _C1), (27, _C2), (31, 1)):
+        torch.bitwise_right_shift(x, shift, out=spare)
+        spare &= (1 << (64 - shift)) - 1
+        x ^= spare
+        if factor != 1:
+            x *= factor
     return x
 
 
@@ -46,7 +52,8 @@ def mix_int(x: int) -> int:
 
 def derive(keys: Tensor, counter: int | Tensor) -> Tensor:
     """Keys of the places `counter` below `keys`; the two broadcast."""
-    return mix(keys + (key_step(counter) if isinstance(counter, int) else (counter + 1) * GOLDEN))
+    x = keys + (key_step(counter) if isinstance(counter, int) else (counter + 1) * GOLDEN)
+    return mix_(x, torch.empty_like(x))
 
 
 def key_step(counter: int) -> int:
@@ -57,6 +64,15 @@ def key_step(counter: int) -> int:
 def below(bits: Tensor, n: Tensor | int) -> Tensor:
     """Uniform integers in [0, n) from 64-bit draws, for 1 <= n < 2^31 (bias at most n / 2^32)."""
     return (((bits >> 32) & 0xFFFFFFFF) * n) >> 32
+
+
+def below_(bits: Tensor, n: Tensor) -> Tensor:
+    """`below` in place."""
+    bits >>= 32
+    bits &= 0xFFFFFFFF
+    bits *= n
+    bits >>= 32
+    return bits
 
 
 def uniform(bits: Tensor) -> Tensor:

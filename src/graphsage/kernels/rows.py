@@ -5,7 +5,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from graphsage.kernels import scratch
 from graphsage.kernels.backend import on_triton
+
+BLOCK_BYTES = 1 << 19
 
 
 def scaled_rows(tables: Sequence[Tensor], nodes: Tensor, shift: Tensor, scale: Tensor, out: Tensor | None = None,
@@ -25,7 +28,26 @@ def scaled_rows(tables: Sequence[Tensor], nodes: Tensor, shift: Tensor, scale: T
 
             fast.scaled_rows(table, nodes, shift[columns], scale[columns], into)
         else:
-            rows = table.index_select(0, nodes.to(table.device)).to(nodes.device).float()
-            torch.mul(rows.sub_(shift[columns]), scale[columns], out=into)
+            _scaled(table, nodes, shift[columns], scale[columns], into)
         at += table.shape[1]
     return out
+
+
+def _scaled(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out: Tensor) -> None:
+    """In blocks that stay in cache from one pass to the next."""
+    step = max(32, BLOCK_BYTES // max(4 * table.shape[1], 1)) if nodes.device.type == "cpu" else max(len(nodes), 1)
+    direct = nodes.device.type == "cpu" and table.dtype == out.dtype and out.is_contiguous()
+    for start in range(0, len(nodes), step):
+        some, into = nodes[start : start + step].to(table.device), out[start : start + step]
+        if direct:
+            torch.index_select(table, 0, some, out=into).sub_(shift).mul_(scale)
+        else:
+            rows = table.index_select(0, some).to(nodes.device).float()
+            torch.mul(rows.sub_(shift), scale, out=into)
+
+
+def frozen_rows(h: Tensor, rows: Tensor) -> Tensor:
+    """h[rows]; in scratch memory on a CPU where nothing learns."""
+    if h.requires_grad or h.device.type != "cpu" or not torch.is_grad_enabled():
+        return h[rows]
+    return torch.index_select(h, 0, rows, out=scratch.take(len(rows), h.shape[1], h.dtype))

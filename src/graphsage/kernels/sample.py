@@ -4,7 +4,9 @@ import torch
 from torch import Tensor
 
 from graphsage.kernels.backend import on_triton
-from graphsage.kernels.random import below, derive, key_step
+from graphsage.kernels.random import GOLDEN, below_, derive, key_step, mix_
+
+BLOCK_ROWS = 2048  # 64-bit draws of so few rows stay in cache
 
 
 def hop(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int,
@@ -51,21 +53,33 @@ def sample_offsets(degree: Tensor, size: int, keys: Tensor) -> Tensor:
     and takes d - size + j instead when the draw was taken before, which makes every subset equally likely. The
     *order* within a row is not uniform: an aggregator that reads order must permute. Degree 0 yields zeros.
     """
-    return _offsets(degree, size, keys).t()
-
-
-def _offsets(degree: Tensor, size: int, keys: Tensor) -> Tensor:
-    """The same, (size, R) int32: one slot of all rows lies together."""
-    slots = torch.arange(size, device=keys.device)[:, None]
-    enough = degree >= size
-    last = torch.where(enough, degree - size + slots, (degree - 1).clamp_min(0))
-    chosen = below(derive(keys[None], slots), last + 1).int()
-    last = last.int()
-    few = ~enough
+    chosen, otherwise = _draws(degree, size, keys)
     for j in range(1, size):
         free = (chosen[:j] ^ chosen[j]).amin(dim=0).bool()  # no zero: four times as fast as (==).any
-        torch.where(free | few, chosen[j], last[j], out=chosen[j])
-    return chosen
+        torch.where(free, chosen[j], otherwise[j], out=chosen[j])
+    return chosen.t().to(torch.int64, memory_format=torch.contiguous_format)
+
+
+def _draws(degree: Tensor, size: int, keys: Tensor) -> tuple[Tensor, Tensor]:
+    """Floyd's draws and what replaces one that was taken before, both (size, R): one slot of all rows lies together."""
+    on_cpu, rows = degree.device.type == "cpu", len(degree)
+    narrow = on_cpu and rows > 0 and int(degree.max()) < 1 << 15
+    kind = torch.int16 if narrow else torch.int32
+    chosen, otherwise = (torch.empty(size, rows, dtype=kind, device=keys.device) for _ in range(2))
+    slots = torch.arange(size, device=keys.device)[:, None]
+    step = min(BLOCK_ROWS, rows) if on_cpu else rows
+    draws, spares = (torch.empty(size * step, dtype=torch.int64, device=keys.device) for _ in range(2))
+    for start in range(0, rows, max(step, 1)):
+        d = degree[start : start + step]
+        draw, last = (buffer[: size * len(d)].view(size, -1) for buffer in (draws, spares))
+        enough = d >= size
+        torch.add(keys[None, start : start + step], (slots + 1) * GOLDEN, out=draw)
+        mix_(draw, last)
+        torch.mul(slots, enough, out=last).add_(torch.where(enough, d - size, (d - 1).clamp_min(0)))
+        below_(draw, last.add_(1))
+        chosen[:, start : start + step] = draw
+        otherwise[:, start : start + step] = torch.where(enough, last.sub_(1), draw, out=last)
+    return chosen, otherwise
 
 
 def sample_neighbors(indptr: Tensor, indices: Tensor, nodes: Tensor, size: int, keys: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,7 +92,9 @@ def sample_neighbors(indptr: Tensor, indices: Tensor, nodes: Tensor, size: int, 
     present = degree > 0
     if indices.numel() == 0:
         return nodes[:, None].expand(-1, size).contiguous(), present
-    places = torch.where(present, start, 0) + _offsets(degree, size, keys)
-    index = indices.take(places)
-    index = torch.where(present, index, nodes.to(index.dtype))
-    return index.t().long().contiguous(), present
+    places = sample_offsets(degree, size, keys)  # row by row: a row's neighbors share cache lines
+    places += torch.where(present, start, 0)[:, None]
+    index = indices.index_select(0, places.view(-1)).view(places.shape)
+    if places.device.type == "cpu" and bool(present.all()):
+        return index.long(), present
+    return torch.where(present[:, None], index, nodes[:, None]), present

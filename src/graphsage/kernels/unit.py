@@ -15,14 +15,17 @@ def relu_unit(x: Tensor, relu: bool, unit: bool) -> Tensor:
     a buffer, so it must be a fresh result that nothing else reads."""
     if not (relu or unit):
         return x
+    if not torch.is_grad_enabled() and not on_triton(x):
+        _apply(x, relu, unit)
+        return x
     result: Tensor = _ReluUnit.apply(x, relu, unit)  # type: ignore[no-untyped-call]
     return result
 
 
-def frozen_relu_unit(x: Tensor, weight: Tensor, relu: bool, unit: bool) -> Tensor:
-    """relu_unit(x W^T) on a CPU for rows x that do not learn. The result lies in a buffer that is used again after the
-    backward pass: for a layer with another one above it."""
-    result: Tensor = _FrozenReluUnit.apply(x, weight, relu, unit)  # type: ignore[no-untyped-call]
+def frozen_relu_unit(own: Tensor, aggregated: Tensor | None, weight: Tensor, relu: bool, unit: bool) -> Tensor:
+    """relu_unit(concat(own, aggregated) W^T) on a CPU, where `own` (R, D) does not learn. Nothing is concatenated, and
+    results and gradients lie in memory that steps use again."""
+    result: Tensor = _FrozenReluUnit.apply(own, aggregated, weight, relu, unit)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -45,10 +48,9 @@ def _gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, 
         rows = slice(start, start + BLOCK_ROWS)
         g, h, by, into = grad[rows], y[rows], inverse[rows], out[rows]
         if unit:
-            along = torch.linalg.vecdot(g, h)
-            along *= by * EPSILON < 1  # below epsilon the length is a constant
-            torch.addcmul(g, h, along[:, None], value=-1, out=into)
-            into *= by[:, None]
+            along = torch.mul(g, h, out=into).sum(dim=1)
+            along *= -by * (by * EPSILON < 1)  # below epsilon the length is a constant
+            torch.mul(g, by[:, None], out=into).addcmul_(h, along[:, None])
         else:
             into.copy_(g)
         if relu:
@@ -78,27 +80,34 @@ class _ReluUnit(torch.autograd.Function):
             from graphsage.kernels.triton import unit as fast
 
             return fast.backward(grad, y, inverse, relu, unit, EPSILON), None, None
-        out = torch.empty_like(grad)
+        out = scratch.take_like(grad)
         _gradient(grad, y, inverse, relu, unit, out)
         return out, None, None
 
 
 class _FrozenReluUnit(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, weight: Tensor, relu: bool, unit: bool) -> Tensor:
-        y = torch.mm(x, weight.t(), out=scratch.take(len(x), len(weight)))
+    def forward(ctx: torch.autograd.function.FunctionCtx, own: Tensor, aggregated: Tensor | None, weight: Tensor,
+                relu: bool, unit: bool) -> Tensor:  # fmt: skip
+        dim = own.shape[1]
+        y = torch.mm(own, weight[:, :dim].t(), out=scratch.take(len(own), len(weight), own.dtype))
+        if aggregated is not None:
+            y.addmm_(aggregated, weight[:, dim:].t())
         inverse = _apply(y, relu, unit)
-        ctx.save_for_backward(x, y, inverse)
+        ctx.save_for_backward(own, aggregated, weight, y, inverse)  # type: ignore[arg-type]
         ctx.flags = (relu, unit)  # type: ignore[attr-defined]
         return y
 
     @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[None, Tensor, None, None]:
-        x, y, inverse = ctx.saved_tensors  # type: ignore[attr-defined]
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        own, aggregated, weight, y, inverse = ctx.saved_tensors  # type: ignore[attr-defined]
         relu, unit = ctx.flags  # type: ignore[attr-defined]
-        below = scratch.take(*y.shape)
+        below, dim = scratch.take_like(y), own.shape[1]
         _gradient(grads[0].contiguous(), y, inverse, relu, unit, below)
-        weight_grad = below.t() @ x
-        scratch.give(below)
-        scratch.give(y)
-        return None, weight_grad, None, None
+        weight_grad = scratch.take_like(weight)
+        torch.mm(below.t(), own, out=weight_grad[:, :dim])
+        if aggregated is None:
+            return None, None, weight_grad, None, None
+        torch.mm(below.t(), aggregated, out=weight_grad[:, dim:])
+        aggregated_grad = torch.mm(below, weight[:, dim:], out=scratch.take_like(aggregated))
+        return None, aggregated_grad, weight_grad, None, None

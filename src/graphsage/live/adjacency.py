@@ -80,18 +80,22 @@ class Adjacency:
             for other in others:
                 self.join(other, row)
             return
-        heard = []
-        for other in sorted(others):
+        others, last = sorted(others), np.array([row], np.int64)
+        lost = set()
+        for other in others:
             everyone, shown = self.neighbors(other), self.capped(other)
-            self.lists[other] = _followed(everyone, row)
+            grown = self.lists[other] = np.concatenate((everyone, last))
             if len(everyone) >= self._cap.limit:
                 self._tighten(other, row)
-                shown = self.capped(other)
                 if not self._survives(other, row):
+                    lost.add(other)
                     continue
-            self.shown[other] = _followed(shown, row)
-            heard.append(other)
-        self.lists[row], self.shown[row] = np.array(sorted(others), np.int64), np.array(heard, np.int64)
+                grown = np.concatenate((self.capped(other), last))
+            elif len(shown) < len(everyone):
+                grown = np.concatenate((shown, last))
+            self.shown[other] = grown
+        heard = [other for other in others if other not in lost] if self._cap.both_ways else others
+        self.lists[row], self.shown[row] = np.array(others, np.int64), np.array(heard, np.int64)
 
     def cut(self, source: int, target: int) -> None:
         """Take the edge (source, target) away; nothing happens where there is none."""
@@ -201,12 +205,6 @@ def _with(rows: Rows, row: int) -> Rows:
         return rows
     grown = np.empty(len(rows) + 1, np.int64)
     grown[:place], grown[place], grown[place + 1 :] = rows[:place], row, rows[place:]
-    return grown
-
-
-def _followed(rows: Rows, row: int) -> Rows:
-    grown = np.empty(len(rows) + 1, np.int64)
-    grown[:-1], grown[-1] = rows, row
     return grown
 
 

@@ -73,28 +73,30 @@ class LiveEncoder:
 
     def _exact(self, reading: Reading) -> Tensor:
         """Algorithm 1, only for the places within K - 1 hops of the targets."""
-        depth = len(self.encoder.layers)
-        levels = [np.unique(reading.targets)]
-        for _ in range(depth - 1):
-            around, _ = reading.neighbors(levels[0])
-            levels.insert(0, np.unique(np.concatenate([levels[0], around])))
-        stream = Stream(self.seed, "exact")
-        h = torch.zeros(0)
-        for k, places in enumerate(levels, 1):
-            around, offsets = reading.neighbors(places)
-            draws = derive(stream.keys(reading.keys(places)), k)
+        places = np.unique(reading.targets)
+        levels = [(places, *reading.neighbors(places))]
+        for _ in self.encoder.layers[1:]:
+            places = np.unique(np.concatenate(levels[0][:2]))
+            levels.insert(0, (places, *reading.neighbors(places)))
+        h, below = torch.zeros(0), np.zeros(0, np.int64)
+        for k, (places, around, offsets) in enumerate(levels, 1):
+            draws = self._draws(reading, places, k)
             if k == 1:
-                around, places = reading.inputs(around, self.degrees), reading.inputs(places, self.degrees)
-                below, index, rows = _distinct(around, places)
-            else:
-                below = levels[k - 2]
-                index, rows = (torch.from_numpy(np.searchsorted(below, some)) for some in (around, places))
-            neighborhood = Neighborhood.ragged(index, torch.from_numpy(offsets), draws)
-            if k == 1:
+                inputs = reading.inputs(around, self.degrees), reading.inputs(places, self.degrees)
+                below, index, rows = _distinct(*inputs)
+                neighborhood = Neighborhood.ragged(index, torch.from_numpy(offsets), draws)
                 h = self.encoder.first(reading.tables(below, self.degrees), rows, neighborhood)
             else:
-                h = self.encoder.layer(k)(h, neighborhood, rows)
-        return h[torch.from_numpy(np.searchsorted(levels[-1], reading.targets))]
+                index, rows = (torch.from_numpy(np.searchsorted(below, some)) for some in (around, places))
+                h = self.encoder.layer(k)(h, Neighborhood.ragged(index, torch.from_numpy(offsets), draws), rows)
+            below = places
+        return h[torch.from_numpy(np.searchsorted(below, reading.targets))]
+
+    def _draws(self, reading: Reading, places: Rows, k: int) -> Tensor:
+        """Names of what an aggregator draws in iteration k; an average draws nothing, and gets any numbers."""
+        if self.encoder.layer(k).aggregator.linear:
+            return torch.from_numpy(places)
+        return derive(Stream(self.seed, "exact").keys(reading.keys(places)), k)
 
     def _sampled(self, reading: Reading) -> Tensor:
         """Algorithm 2 with the draws of `sampling.minibatch`, read through the overlay."""

@@ -16,6 +16,7 @@ from graphsage.errors import StoreError
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.graph.storage import load_array, open_graph, save_graph
+from graphsage.live.faults import fault
 from graphsage.live.keys import Rows, node_key, node_keys
 from graphsage.live.manifest import sync_folder
 
@@ -86,6 +87,7 @@ def write_generation(folder: Path, graph: Graph, attributes: Iterable[Mapping[st
     made = generation_of(graph, attributes)
     with atomic_folder(folder) as temporary:
         save_graph(graph, temporary / "graph")
+        fault("compact.half")
         for name in _ARRAYS:
             np.save(temporary / f"{name}.npy", getattr(made, name))
         sync_folder(temporary / "graph")

@@ -188,10 +188,10 @@ class LiveGraph:
             fresh, sequence = self._over(base), version.sequence
             while self._sequence - sequence > _CATCH_UP:
                 sequence = self._catch_up(fresh, sequence)
+            write_manifest(self.folder, manifest)  # with the journal it is the same graph as before, so nobody waits
+            fault("compact.manifest")
             with self._guard:
                 self._catch_up(fresh, sequence)
-                write_manifest(self.folder, manifest)
-                fault("compact.manifest")
                 self._overlay, self._base, self.manifest = fresh, base, manifest
             fault("compact.swapped")
             self._journal.trim(version.sequence)

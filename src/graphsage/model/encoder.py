@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from graphsage.errors import ConfigError
+from graphsage.kernels import scratch
 from graphsage.kernels.dropout import dropout
 from graphsage.kernels.join import gather_joined
 from graphsage.kernels.neighborhood import Minibatch, Neighborhood
@@ -160,6 +161,8 @@ class Encoder(nn.Module):
             width, pads = padded(width, kind), True
         if out is not None and out.shape == (count, width) and out.dtype == kind:
             return out
+        if self.training and rows.device.type == "cpu":
+            return scratch.take(count, width)
         buffer = torch.empty(count, width, dtype=kind, device=rows.device)
         return buffer.zero_() if pads else buffer
 
@@ -178,7 +181,7 @@ class Encoder(nn.Module):
             else:
                 own = self.identity(reading.nodes)
                 x = torch.cat([x[:, : self.in_dim], own, x[:, self.in_dim :], learned], dim=1)
-        return layer.transform(x, inner=self.training and bool(reading.above))
+        return layer.transform(x)
 
     def layer(self, k: int) -> SageLayer:
         """The layer of iteration k, from 1 on."""

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from graphsage.kernels.join import join
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.product import frozen_linear
+from graphsage.kernels.rows import frozen_rows
 from graphsage.kernels.unit import frozen_relu_unit, relu_unit
 from graphsage.model.aggregators import Aggregator
 
@@ -40,7 +41,9 @@ class SageLayer(nn.Module):
         aggregated = self.aggregate(h, neighborhood, rows)
         if self.aggregator.includes_self:
             return self.transform(aggregated)
-        own = h[: neighborhood.num_rows] if rows is None else h[rows]
+        own = h[: neighborhood.num_rows] if rows is None else frozen_rows(h, rows)
+        if self._reuses(own, aggregated):
+            return frozen_relu_unit(own, aggregated, self.weight.weight, self.activation, self.normalize)
         if own.shape[1] == self.in_dim or self.halves:
             return self.transform(torch.cat([own[:, : self.in_dim].to(aggregated.dtype), aggregated], dim=1))
         # Rows of the input, padded for a GPU: two products, each of factors that it likes.
@@ -61,13 +64,10 @@ class SageLayer(nn.Module):
         ]
         return each[0] if len(each) == 1 else torch.cat(each)
 
-    def transform(self, x: Tensor, inner: bool = False) -> Tensor:
-        """Lines 5 and 7 on concat(h_v, h_N), or on h_N alone where the aggregator includes the node.
-
-        `inner`: only the layer above reads the result, so its memory may be used again after the backward pass.
-        """
-        if inner and self._reuses(x):
-            return frozen_relu_unit(x, self.weight.weight, self.activation, self.normalize)
+    def transform(self, x: Tensor) -> Tensor:
+        """Lines 5 and 7 on concat(h_v, h_N), or on h_N alone where the aggregator includes the node."""
+        if self._reuses(x):
+            return frozen_relu_unit(x, None, self.weight.weight, self.activation, self.normalize)
         if self.halves:
             h_self, h_neighbors = x[:, : self.in_dim], x[:, self.in_dim :]
             h = torch.cat([self.self_weight(h_self), self.neighbor_weight(h_neighbors)], dim=1)
@@ -78,12 +78,13 @@ class SageLayer(nn.Module):
             h = self.weight(x)
         return relu_unit(h, self.activation, self.normalize)
 
-    def _reuses(self, x: Tensor) -> bool:
-        if self.halves or self.weight.bias is not None or x.requires_grad or not torch.is_grad_enabled():
+    def _reuses(self, own: Tensor, aggregated: Tensor | None = None) -> bool:
+        """Whether a training step on a CPU can do with memory of the last one: `own` does not learn."""
+        if self.halves or self.weight.bias is not None or own.requires_grad or not torch.is_grad_enabled():
             return False
-        weight = self.weight.weight
-        same = x.dtype == weight.dtype == torch.float32 and x.shape[1] == weight.shape[1]
-        return same and x.device.type == "cpu" and weight.requires_grad
+        weight, parts = self.weight.weight, [own] if aggregated is None else [own, aggregated]
+        same = all(part.dtype == weight.dtype and part.device.type == "cpu" for part in parts)
+        return same and weight.requires_grad and sum(part.shape[1] for part in parts) == weight.shape[1]
 
     # A whole graph at once: what is done to single rows comes first, once a row, and reducing neighbors after it.
 
@@ -99,33 +100,59 @@ class SageLayer(nn.Module):
         return self._neighbor_weight.shape[0] if self._projects else self.aggregator.out_dim
 
     def on_rows(self, h: Tensor, once: Tensor, out: Tensor) -> None:
-        """Of h (M, D): write what neighbors will read into `once` (M, row_width), which is the aggregator's own
-        transformation or, as averaging commutes with it, W h; and what a row itself contributes into `out`."""
+        """Of h (M, D): write what neighbors will read into `once` (M, row_width), and what a row itself contributes
+        into `out`."""
+        self.for_neighbors(h, once)
+        self.for_itself(h, out)
+
+    def for_neighbors(self, h: Tensor, once: Tensor) -> None:
+        """The aggregator's own transformation of rows or, as averaging commutes with it, W h."""
         if self._projects:
             torch.mm(h, self._neighbor_weight.t(), out=once)
         else:
             once.copy_(self.aggregator.on_rows(h))
+
+    def for_itself(self, h: Tensor, out: Tensor) -> None:
+        """W h of the part of W that is applied to the row itself, without its bias."""
         if self.aggregator.includes_self:
             return
         if self.halves:
-            out[:, : self.self_weight.out_features] = self.self_weight(h)
+            out[:, : self.self_weight.out_features] = h @ self.self_weight.weight.t()
         else:
             torch.mm(h, self.weight.weight[:, : self.in_dim].t(), out=out)
 
     def after_rows(self, once: Tensor, neighborhood: Neighborhood, rows: Tensor, out: Tensor) -> None:
         """Finish h^k of `rows` in `out`, from what `on_rows` made of every node."""
-        aggregated = self.aggregator.reduce(once, neighborhood, rows)
-        weight = self.neighbor_weight if self.halves else self.weight
+        self.finish(self.aggregator.reduce(once, neighborhood, rows), out)
+
+    def finish(self, aggregated: Tensor, out: Tensor) -> None:
+        """Lines 5 and 7 in `out`, which holds what `for_itself` wrote, given what was reduced."""
         if not self._projects:
             aggregated = aggregated @ self._neighbor_weight.t()
-        if weight.bias is not None:
-            aggregated += weight.bias
         if self.halves:
             out[:, self.self_weight.out_features :] = aggregated
         elif self.aggregator.includes_self:
             out.copy_(aggregated)
         else:
             out += aggregated
+        self._finish(out)
+
+    def after_neighbors(self, own: Tensor, aggregated: Tensor, out: Tensor) -> None:
+        """h^k in `out` from the rows' own vectors and h_N, where aggregating first moves no more bytes."""
+        if self.halves:
+            size = self.self_weight.out_features
+            out[:, :size], out[:, size:] = own @ self.self_weight.weight.t(), aggregated @ self._neighbor_weight.t()
+        else:
+            torch.mm(aggregated, self._neighbor_weight.t(), out=out)
+            if not self.aggregator.includes_self:
+                out.addmm_(own, self.weight.weight[:, : self.in_dim].t())
+        self._finish(out)
+
+    def _finish(self, out: Tensor) -> None:
+        if self.halves and self.self_weight.bias is not None:
+            out += torch.cat([self.self_weight.bias, self.neighbor_weight.bias])
+        elif not self.halves and self.weight.bias is not None:
+            out += self.weight.bias
         out.copy_(relu_unit(out, self.activation, self.normalize))
 
     @property

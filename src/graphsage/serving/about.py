@@ -9,10 +9,11 @@ from starlette.responses import Response
 from graphsage.errors import GraphSageError
 from graphsage.serving import schemas
 from graphsage.serving.answers import graph_version, json_response
+from graphsage.serving.lean import LeanRoute
 from graphsage.serving.problem import Problem, retry
 from graphsage.serving.reads import service_of
 
-router = APIRouter(tags=["service"])
+router = APIRouter(tags=["service"], route_class=LeanRoute)
 
 
 @router.get("/healthz")

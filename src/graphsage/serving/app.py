@@ -27,7 +27,8 @@ _PAGE_POLICY = ("default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 
 
 
 _ANSWERS = {400: "Not JSON", 401: "No key", 403: "A read key", 404: "Unknown node", 405: "Another method",
-            408: "Too slow", 409: "Conflict", 413: "Too large", 422: "Cannot be done", 429: "At the limit",
+            408: "Too slow", 409: "Conflict", 413: "Too large", 415: "Of another kind than JSON",
+            422: "Cannot be done", 429: "At the limit",
             503: "Not now", 507: "Disk full"}  # fmt: skip
 
 

@@ -127,12 +127,13 @@ class Follower:
             z = answer.z.numpy()
             for place, id in enumerate(known):
                 self.index.put(id, z[place])
+            nearest = self.index.search_all(z, 6, known)
             for place, id in enumerate(known):
                 label = labels[id]
                 color = label if isinstance(label, int) else UNKNOWN
                 if color == UNKNOWN and answer.probabilities is not None:
                     color = int(answer.probabilities[place].argmax())
-                self.map.put(id, self.index.search(z[place], 6, without=id), color)
+                self.map.put(id, nearest[place], color)
         for id in rows:
             if id not in labels:
                 self.index.remove(id)

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphsage.serving.keys import WRITE, ApiKeys
 from graphsage.serving.metrics import Metrics
-from graphsage.serving.problem import Problem, problem_body, retry
+from graphsage.serving.problem import AT_THE_LIMIT, Problem, problem_body
 from graphsage.serving.settings import Settings
 
 Scope = MutableMapping[str, Any]
@@ -46,7 +46,7 @@ class Gate:
                 return
             if self.full:
                 self.turned_away()
-                raise retry(429, "the service is at its limit; try again after a pause")
+                raise AT_THE_LIMIT
             self._check_length(scope)
         except Problem as problem:
             await _answer(send, problem)

@@ -5,7 +5,7 @@ index file that was damaged could crash the process, and building is quick.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 Vectors = npt.NDArray[np.float32]
+Places = npt.NDArray[np.int64]
 PROBES = 200  # queries on which the recall is measured
 _K = 10
 
@@ -42,20 +43,28 @@ class Base:
         hits = (truth[:, :, None] == found[:, None, :]).any(axis=2)
         return Base(tuple(ids), unit, index, float(hits.mean()))
 
-    def search(self, asked: Vectors, k: int) -> tuple[npt.NDArray[np.int64], Vectors]:
-        """Places and cosines (Q, k), best first."""
-        k = min(k, len(self.ids))
-        if self.approximate is not None:
-            cosines, places = self.approximate.search(asked, k)
-            return places, cosines
-        if not k:
-            return np.zeros((len(asked), 0), np.int64), np.zeros((len(asked), 0), np.float32)
-        cosines = asked @ self.unit.T
-        places = np.argpartition(-cosines, k - 1, axis=1)[:, :k] if k < len(self.ids) else np.tile(
-            np.arange(len(self.ids)), (len(asked), 1))  # fmt: skip
-        order = np.argsort(-np.take_along_axis(cosines, places, 1), axis=1, kind="stable")
-        places = np.take_along_axis(places, order, 1)
-        return places, np.take_along_axis(cosines, places, 1)
+    def search(self, asked: Vectors, k: int, stale: Set[int] = frozenset()) -> tuple[Places, Vectors]:
+        """Places and cosines (Q, k), best first, without those that are `stale`: -1 where there are no more."""
+        if self.approximate is None:
+            cosines = asked @ self.unit.T
+            cosines[:, list(stale)] = -np.inf
+            return best(cosines, k)
+        spare = min(len(stale), 4 * k + 64)
+        cosines, places = self.approximate.search(asked, min(k + spare, len(self.ids)))
+        gone = np.isin(places, list(stale)) | (places < 0)
+        cosines[gone] = -np.inf
+        chosen, cosines = best(cosines, k)
+        return np.where(chosen < 0, -1, np.take_along_axis(places, chosen, 1)), cosines
+
+
+def best(cosines: Vectors, k: int) -> tuple[Places, Vectors]:
+    """Columns and values of the `k` largest in each row of (Q, N), in order; -1 where they are not finite."""
+    k = min(k, cosines.shape[1])
+    places = np.argpartition(-cosines, k - 1, axis=1)[:, :k] if k else np.zeros((len(cosines), 0), np.int64)
+    order = np.argsort(-np.take_along_axis(cosines, places, 1), axis=1, kind="stable")
+    places = np.take_along_axis(places, order, 1)
+    values = np.take_along_axis(cosines, places, 1)
+    return np.where(np.isfinite(values), places, -1), values
 
 
 @dataclass
@@ -97,19 +106,27 @@ class SearchIndex:
 
     def search(self, z: Vectors, k: int, without: str | None = None) -> list[tuple[str, float]]:
         """The `k` nodes whose vectors are closest to `z` (D,) by cosine, best first."""
-        asked = normalized(z[None])
+        return self.search_all(z[None], k, [without])[0]
+
+    def search_all(self, z: Vectors, k: int, without: Sequence[str | None]) -> list[list[tuple[str, float]]]:
+        """The same for each row of `z` (Q, D): the base is read once for all of them."""
+        asked = normalized(z)
         with self._guard:
             if self._held is None:
-                table = np.stack([*self.delta.values()]) if self.delta else np.zeros((0, len(z)), np.float32)
+                table = np.stack([*self.delta.values()]) if self.delta else np.zeros((0, z.shape[1]), np.float32)
                 self._held = ([*self.delta], table)
             names, table = self._held
-            spare = len(self.stale) if self.base.approximate is None else min(len(self.stale), 4 * k + 64)
-            places, cosines = self.base.search(asked, k + 1 + spare)
-            found = [(self.base.ids[p], float(c)) for p, c in zip(places[0].tolist(), cosines[0], strict=True)
-                     if p >= 0 and p not in self.stale]  # fmt: skip
-        found += zip(names, (table @ asked[0]).tolist(), strict=True)
-        found.sort(key=lambda pair: -pair[1])
-        return [pair for pair in found if pair[0] != without][:k]
+            base = self.base.search(asked, k + 1, self.stale)
+        delta = best(asked @ table.T, k + 1)
+        return [self._merged(row, names, k, own) for *row, own in zip(*base, *delta, without, strict=True)]
+
+    def _merged(self, row: Sequence[npt.NDArray[Any]], names: Sequence[str], k: int, own: str | None
+                ) -> list[tuple[str, float]]:  # fmt: skip
+        """The best of what base and delta found for one query."""
+        old, old_cosines, new, new_cosines = (each.tolist() for each in row)
+        pairs = [(self.base.ids[place], c) for place, c in zip(old, old_cosines, strict=True) if place >= 0]
+        pairs += [(names[place], c) for place, c in zip(new, new_cosines, strict=True) if place >= 0]
+        return [pair for pair in sorted(pairs, key=lambda pair: -pair[1]) if pair[0] != own][:k]
 
 
 def normalized(z: Vectors) -> Vectors:

@@ -28,3 +28,6 @@ def problem_body(status: int, detail: str) -> bytes:
 def retry(status: int, detail: str) -> Problem:
     """A problem that time may solve."""
     return Problem(status, detail, {"Retry-After": "1"})
+
+
+AT_THE_LIMIT = retry(429, "the service is at its limit; try again after a pause")

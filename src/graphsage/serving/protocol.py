@@ -1,42 +1,71 @@
 """Turning requests away before they are even parsed: under ten times the load there is no time for more."""
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from graphsage.serving.gate import Gate
-from graphsage.serving.problem import problem_body, retry
+from graphsage.serving.problem import AT_THE_LIMIT, problem_body
 
-_WAY_OUT = retry(429, "the service is at its limit; try again after a pause")
-_BODY = problem_body(_WAY_OUT.status, _WAY_OUT.detail)
+_BODY = problem_body(AT_THE_LIMIT.status, AT_THE_LIMIT.detail)
 _ANSWER = (
     b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/problem+json\r\nretry-after: 1\r\n"
     b"content-length: " + str(len(_BODY)).encode() + b"\r\n\r\n" + _BODY
 )
-_LONGEST_HEAD = 8192
+LONGEST_HEAD = 1 << 16  # bytes of a request's line and headers
 
 
-def protocol_for(gate: Gate) -> type[H11Protocol]:
+def protocol_for(gate: Gate) -> type[HttpToolsProtocol]:
     """uvicorn's protocol with a shortcut: a whole request to /v1 that comes while the gate is full is answered with
     429 by its first line and its length alone. Whatever looks unusual goes the long way, to the same answer."""
 
-    class Protocol(H11Protocol):
+    class Protocol(HttpToolsProtocol):
+        _between = True  # requests: the last one came whole, and nothing of the next
+        _head = 0  # bytes of a head that did not come whole yet
+        _late = False  # turned away since the keep-alive timer was set
+
         def data_received(self, data: bytes) -> None:
             if gate.full and self._is_idle() and is_whole_request(data):
                 gate.turned_away()
+                self._late = True
                 self.transport.write(_ANSWER)
-            else:
-                super().data_received(data)
+                return
+            super().data_received(data)
+            if self._head:
+                self._head += len(data)
+                if self._head > LONGEST_HEAD and not self.transport.is_closing():
+                    self.send_400_response("The head of the request is too long.")
 
         def _is_idle(self) -> bool:
+            """Nothing is half read, being answered, or waiting to be written."""
             answered = self.cycle is None or self.cycle.response_complete
-            return answered and self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
+            return answered and self._between and not self.flow.write_paused
+
+        def on_message_begin(self) -> None:
+            self._between, self._head = False, 1
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self._head = 0
+            super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            self._between = True
+            super().on_message_complete()
+
+        def timeout_keep_alive_handler(self) -> None:
+            if self._late:  # it was heard of meanwhile
+                self._late = False
+                self.timeout_keep_alive_task = self.loop.call_later(
+                    self.timeout_keep_alive, self.timeout_keep_alive_handler
+                )
+            else:
+                super().timeout_keep_alive_handler()
 
     return Protocol
 
 
 def is_whole_request(data: bytes) -> bool:
     """Whether `data` is just one request to /v1, with its body."""
-    end = data.find(b"\r\n\r\n", 0, _LONGEST_HEAD)
+    end = data.find(b"\r\n\r\n", 0, LONGEST_HEAD)
     line = data[: data.find(b"\r\n")].split(b" ")
     if end < 0 or len(line) != 3 or not line[1].startswith(b"/v1/") or line[2] != b"HTTP/1.1":
         return False

@@ -13,11 +13,12 @@ from graphsage.live.store import LiveGraph
 from graphsage.serving import schemas
 from graphsage.serving.answers import json_response, stamp, vector
 from graphsage.serving.batcher import Answer, Job, NewNode
+from graphsage.serving.lean import LeanRoute
 from graphsage.serving.loaded import Loaded
 from graphsage.serving.problem import Problem, retry
 from graphsage.serving.service import Service
 
-router = APIRouter(tags=["read"])
+router = APIRouter(tags=["read"], route_class=LeanRoute)
 NodeId = Annotated[str, Path(min_length=1, max_length=512)]
 
 

@@ -11,11 +11,12 @@ from graphsage.live.change import Change, NodeChange
 from graphsage.live.rows import RowError
 from graphsage.serving import schemas
 from graphsage.serving.answers import graph_version, json_response
+from graphsage.serving.lean import LeanRoute
 from graphsage.serving.problem import Problem
 from graphsage.serving.reads import service_of
 from graphsage.serving.service import Service
 
-router = APIRouter(tags=["write"])
+router = APIRouter(tags=["write"], route_class=LeanRoute)
 NodeId = Annotated[str, Path(min_length=1, max_length=512)]
 End = Annotated[str, Query(min_length=1, max_length=512)]
 

@@ -2,6 +2,8 @@
 
 Reading does not depend on the weights, so while one step learns, a second stream of the same graph already draws and
 gathers for the next one. Two graphs take turns, each learning from the buffers that the other one filled.
+Where ranks share the step, a graph ends with the gradients of this part; they are added over the ranks between it and a
+third graph, which updates the weights.
 """
 
 import dataclasses
@@ -13,7 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from graphsage.training.adam import Adam
+from graphsage.training.exchange import Exchange
 from graphsage.training.objective import Drawn, Objective
+from graphsage.training.ranks import ALONE, Ranks
 from graphsage.training.step import EagerStep, buffer_of
 
 STAGED = 512  # steps whose examples are drawn at once, between two replays
@@ -23,8 +27,8 @@ WARM_UP = 3  # torch and cuBLAS allocate on first use, which must not happen dur
 class CapturedStep:
     """Does what EagerStep does. Falls back to it, with a warning, where something in the step cannot be captured."""
 
-    def __init__(self, objective: Objective, module: nn.Module, optimizer: Adam) -> None:
-        self.objective, self.module, self.optimizer = objective, module, optimizer
+    def __init__(self, objective: Objective, module: nn.Module, optimizer: Adam, ranks: Ranks = ALONE) -> None:
+        self.objective, self.module, self.optimizer, self.ranks = objective, module, optimizer, ranks
         self.total = torch.zeros((), dtype=torch.float64, device=next(module.parameters()).device)
         self.eager: EagerStep | None = None
         self.captures: dict[tuple[torch.Size, ...], _Capture] = {}
@@ -49,27 +53,31 @@ class CapturedStep:
         return total
 
     def _stage(self, step: int) -> None:
-        self._first, self._count = step, self.objective.epochs.run(step, STAGED)
+        self._first, self._count = step, self.objective.run(step, STAGED)
         drawn = self.objective.draw(step, self._count)
         shape = tuple(tensor.shape[1:] for tensor in drawn)
         if shape not in self.captures:
             try:
-                self.captures[shape] = _Capture(self.objective, self.module, self.optimizer, self.total, drawn)
+                self.captures[shape] = _Capture(
+                    self.objective, self.module, self.optimizer, self.total, drawn, self.ranks
+                )
             except RuntimeError as error:
                 torch.cuda.synchronize()
                 reason = str(error).strip().splitlines()[0]
                 warnings.warn(f"the step cannot be captured and runs call by call: {reason}", stacklevel=2)
-                self.eager = EagerStep(self.objective, self.module, self.optimizer)
+                self.eager = EagerStep(self.objective, self.module, self.optimizer, self.ranks)
                 return
         self._current = self.captures[shape]
         self._current.stage(drawn)
 
 
 class _Capture:
-    """The two graphs for one shape of batch, and what they read and write."""
+    """The graphs for one shape of batch, and what they read and write."""
 
-    def __init__(self, objective: Objective, module: nn.Module, optimizer: Adam, total: Tensor, drawn: Drawn) -> None:
-        self.objective, self.module, self.optimizer, self.total = objective, module, optimizer, total
+    def __init__(self, objective: Objective, module: nn.Module, optimizer: Adam, total: Tensor, drawn: Drawn,
+                 ranks: Ranks) -> None:  # fmt: skip
+        self.objective, self.module, self.optimizer, self.total, self.ranks = objective, module, optimizer, total, ranks
+        self.exchange = Exchange(module) if ranks.count > 1 else None
         self.staged = tuple(tensor.new_empty(STAGED, *tensor.shape[1:]) for tensor in drawn)
         self.cursor = torch.zeros(1, dtype=torch.int64, device=total.device)
         self.last = torch.zeros_like(self.cursor)
@@ -78,6 +86,7 @@ class _Capture:
         self.slots = [self._read(), self._read()]
         self._warm_up()
         self.graphs = [self._capture(0), self._capture(1)]
+        self.update = self._capture_update() if self.exchange is not None else None
 
     def stage(self, drawn: Drawn) -> None:
         """Take the next steps' examples, and read for the first of them."""
@@ -90,6 +99,9 @@ class _Capture:
 
     def replay(self) -> None:
         self.graphs[self.turn].replay()
+        if self.exchange is not None and self.update is not None:
+            self.ranks.add(self.exchange.buffer)
+            self.update.replay()
         self.turn = 1 - self.turn
 
     def _read(self, out: Tensor | None = None) -> Any:
@@ -106,8 +118,14 @@ class _Capture:
         loss = self.objective.value(self.slots[turn])
         self.optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
+        if self.exchange is not None:
+            self.exchange.collect(loss)
+        else:
+            self._apply(loss.detach())
+
+    def _apply(self, loss: Tensor) -> None:
         self.optimizer.step()
-        self.total += loss.detach()
+        self.total += loss
 
     def _warm_up(self) -> None:
         """Run a few steps on a side stream, as capturing demands, and undo what they learned."""
@@ -120,6 +138,8 @@ class _Capture:
             for turn in (0, 1) * WARM_UP:
                 self._fill(1 - turn)
                 self._learn(turn)
+                if self.exchange is not None:
+                    self._apply(self.exchange.hand_back())
         torch.cuda.current_stream().wait_stream(stream)
         for value, before in zip(self.module.state_dict().values(), weights, strict=True):
             value.copy_(before)
@@ -143,6 +163,13 @@ class _Capture:
                 self._fill(1 - turn)
             self._learn(turn)
             here.wait_stream(ahead)
+        return graph
+
+    def _capture_update(self) -> torch.cuda.CUDAGraph:
+        assert self.exchange is not None
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._apply(self.exchange.hand_back())
         return graph
 
 

@@ -6,11 +6,10 @@ Draws are pure functions of the step number, so weights, Adam's moments and a fe
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from graphsage.atomic import atomic_file
@@ -40,7 +39,7 @@ class Progress:
 
 def save_checkpoint(folder: Path, module: nn.Module, optimizer: Adam, progress: Progress,
                     identity: str) -> None:  # fmt: skip
-    """`identity` says which run this is (its configuration and data); `load_checkpoint` refuses another's."""
+    """`identity` says which run this is (its configuration and data); `read_checkpoint` refuses another's."""
     tensors = {f"weight.{name}": value for name, value in module.state_dict().items()}
     tensors |= {f"best.{name}": value for name, value in progress.best.items()}
     for name, parameter in module.named_parameters():
@@ -55,23 +54,28 @@ def save_checkpoint(folder: Path, module: nn.Module, optimizer: Adam, progress: 
         )
 
 
-def load_checkpoint(folder: Path, module: nn.Module, optimizer: Adam, identity: str) -> Progress:
-    """Put weights and moments back and return how far the run was."""
+def read_checkpoint(folder: Path, identity: str) -> bytes:
+    """The file as it is, of a run that is this one."""
     path = folder / FILE
     if not path.exists():
         raise BundleError(f"there is no checkpoint in {folder} to resume from; run without --resume")
     try:
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        counters: dict[str, Any] = json.loads(metadata["progress"])
-        progress = Progress(**counters)
+        content = path.read_bytes()
+        load(content)
+        metadata = _metadata(content)
+        Progress(**json.loads(metadata["progress"]))
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise BundleError(f"{path} is damaged ({error}); run without --resume") from error
     if metadata.get("identity") != identity:
         raise BundleError(
             f"{path} belongs to a run with other settings or data; resume with the same ones, or run without --resume"
         )
+    return content
+
+
+def restore(content: bytes, module: nn.Module, optimizer: Adam) -> Progress:
+    """Put weights and moments back and return how far the run was."""
+    tensors, progress = load(content), Progress(**json.loads(_metadata(content)["progress"]))
     parameters = dict(module.named_parameters())
     weights = {}
     for name, value in tensors.items():
@@ -83,12 +87,19 @@ def load_checkpoint(folder: Path, module: nn.Module, optimizer: Adam, identity: 
         else:
             moment, parameter = rest.split(".", 1)
             if parameter not in parameters:
-                raise BundleError(f"{path} holds a parameter {parameter!r} that the model does not have")
+                raise BundleError(f"the checkpoint holds a parameter {parameter!r} that the model does not have")
             device = "cpu" if moment == "step" else parameters[parameter].device
             optimizer.state[parameters[parameter]][moment] = value.to(device)
     optimizer.restored()
     try:
         module.load_state_dict(weights)
     except RuntimeError as error:
-        raise BundleError(f"{path} does not fit the model ({error})") from error
+        raise BundleError(f"the checkpoint does not fit the model ({error})") from error
     return progress
+
+
+def _metadata(content: bytes) -> dict[str, str]:
+    """What safetensors keeps beside the tensors: the file begins with the length of a JSON header, then the header."""
+    length = int.from_bytes(content[:8], "little")
+    metadata: dict[str, str] = json.loads(content[8 : 8 + length])["__metadata__"]
+    return metadata

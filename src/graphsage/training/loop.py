@@ -13,16 +13,19 @@ import torch
 from torch import Tensor, nn
 
 from graphsage.atomic import writing
-from graphsage.errors import DataError
+from graphsage.errors import ConfigError, DataError
+from graphsage.kernels import scratch
 from graphsage.training.adam import Adam
-from graphsage.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from graphsage.training.checkpoint import Progress, read_checkpoint, restore, save_checkpoint
 from graphsage.training.config import Config
 from graphsage.training.interrupt import postponed
 from graphsage.training.objective import Objective
+from graphsage.training.ranks import ALONE, Ranks
 from graphsage.training.step import Step, make_step
 
 CHECKPOINT_SECONDS = 60.0
 TELL_SECONDS = 0.2  # asking a GPU for the loss makes it wait for us
+GPU_STEPS = 16  # between two questions to the other ranks, which take as long as a captured step
 LOG = "log.jsonl"
 
 
@@ -67,15 +70,19 @@ def run_loop(
     identity: str,
     resume: bool,
     on_event: Callable[[Event], None] | None,
+    ranks: Ranks = ALONE,
 ) -> Progress:
-    """Train `module` in place until the configured end; afterwards it holds the final (or best) weights."""
+    """Train `module` in place until the configured end; afterwards it holds the final (or best) weights.
+
+    Among several ranks the first one alone validates, and only it should have a `folder` and `on_event`.
+    """
     optimizer = Adam(module, config.lr or 0.01, weight_decay=config.weight_decay, clip=config.clip or 0.0)
     progress = Progress()
-    if resume and folder is not None:
-        progress = load_checkpoint(folder, module, optimizer, identity)
-    step = make_step(objective, module, optimizer)
-    loop = _Loop(config, module, objective, optimizer, step, validate, folder, identity, on_event, progress)
-    with matmul_precision("high" if config.tf32 else "highest"):
+    if resume:
+        progress = restore(ranks.first(lambda: read_checkpoint(_needed(folder), identity)), module, optimizer)
+    step = make_step(objective, module, optimizer, ranks)
+    loop = _Loop(config, module, objective, optimizer, step, validate, folder, identity, on_event, progress, ranks)
+    with matmul_precision("high" if config.tf32 else "highest"), scratch.reuse():
         loop.run()
     if progress.best:
         module.load_state_dict(progress.best)
@@ -94,6 +101,7 @@ class _Loop:
     identity: str
     on_event: Callable[[Event], None] | None
     progress: Progress
+    ranks: Ranks = ALONE
     last_loss: float = math.nan
 
     def __post_init__(self) -> None:
@@ -104,7 +112,9 @@ class _Loop:
         self.first_step = self.progress.step
         self.sat_down = self.saved = self.told = time.monotonic()
         self.taken = self.progress.step
-        self.tell_every = TELL_SECONDS if next(self.module.parameters()).is_cuda else 0.0
+        on_gpu = next(self.module.parameters()).is_cuda
+        self.tell_every = TELL_SECONDS if on_gpu else 0.0
+        self.ask_every = GPU_STEPS if on_gpu and self.ranks.count > 1 else 1
         if self.folder is not None:
             self._trim_log()
 
@@ -113,11 +123,12 @@ class _Loop:
         with postponed() as interrupt:
             while self.progress.step < self.total and not self.progress.stopped:
                 self._step()
+                stop = self.progress.step % self.ask_every == 0 and self.ranks.any(interrupt.requested)
                 if self.progress.step % self.per_epoch == 0 or self.progress.step == self.total:
                     self._end_epoch()
-                elif interrupt.requested or time.monotonic() - self.saved > CHECKPOINT_SECONDS:
+                elif stop or time.monotonic() - self.saved > CHECKPOINT_SECONDS:
                     self._save()
-                if interrupt.requested and self.progress.step < self.total:
+                if stop and self.progress.step < self.total:
                     raise Interrupted
         self.module.eval()
 
@@ -148,7 +159,7 @@ class _Loop:
         val_f1 = None
         if self.validate is not None:
             self.module.eval()
-            val_f1 = self.validate()
+            val_f1 = self._validated(self.validate)
             self.module.train()
             self._watch(val_f1, epoch)
         progress.loss_sum, progress.loss_steps = 0.0, 0
@@ -156,6 +167,9 @@ class _Loop:
                    "seconds": round(time.monotonic() - self.began, 3)})  # fmt: skip
         self._save()
         self._tell("epoch", loss, val_f1)
+
+    def _validated(self, validate: Callable[[], float]) -> float:
+        return float(self.ranks.first(lambda: repr(float(validate())).encode()))
 
     def _watch(self, val_f1: float, epoch: int) -> None:
         if val_f1 > self.progress.best_f1:
@@ -198,6 +212,12 @@ class _Loop:
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() and self.progress.step else []
             kept = [line for line in lines if _step_of(line) <= self.progress.step]
             path.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+
+
+def _needed(folder: Path | None) -> Path:
+    if folder is None:
+        raise ConfigError("to resume, say which run: give its folder as out")
+    return folder
 
 
 def _step_of(line: str) -> float:

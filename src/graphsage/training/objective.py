@@ -2,6 +2,7 @@
 
 A step has three parts. `draw` says which examples it learns from, for many steps at once. `read` draws their
 neighborhoods and reads their features. Only `value` depends on the weights, so the first two can run ahead.
+Where ranks share a step, these are about one rank's part of it: the values of all parts add up to the batch's loss.
 """
 
 from abc import ABC, abstractmethod
@@ -36,14 +37,23 @@ class World:
     capped: Graph
     tables: Sequence[Tensor]
     nodes: Tensor
+    rank: int = 0
+    ranks: int = 1
+
+    def epochs(self, num_examples: int, config: Config) -> Epochs:
+        return Epochs(num_examples, config.batch_size, config.seed, self.rank, self.ranks)
 
 
 class Objective(ABC):
     epochs: Epochs
 
+    def run(self, step: int, limit: int) -> int:
+        """How many steps from `step` on, at most `limit`, can be drawn together."""
+        return self.epochs.run(step, limit)
+
     @abstractmethod
     def draw(self, step: int, count: int = 1) -> Drawn:
-        """What `count` steps from `step` on learn from, each tensor (count, ...); `epochs.run` says how many go."""
+        """What `count` steps from `step` on learn from, each tensor (count, ...); `run` says how many go."""
 
     @abstractmethod
     def read(self, drawn: Drawn, out: Tensor | None = None) -> Any:
@@ -66,6 +76,8 @@ class Labeled:
     reading: Reading
     keys: Tensor
     labels: Tensor
+    weight: Tensor | None
+    """What the mean over this part counts in the mean over the batch; None where it is the whole batch."""
 
 
 class Supervised(Objective):
@@ -80,25 +92,34 @@ class Supervised(Objective):
             raise DataError("no training node has a label; give labels or use --task unsupervised")
         self.config, self.encoder, self.head, self.world, self.labels = config, encoder, head, world, labels
         self.sampling = config.sampling()
-        self.epochs = Epochs(len(self.nodes), config.batch_size, config.seed)
+        self.epochs = world.epochs(len(self.nodes), config)
 
     def draw(self, step: int, count: int = 1) -> Drawn:
-        targets = self.nodes[self.epochs.examples(step, self.nodes.device, count)]
-        return targets, Stream(self.config.seed, "neighbors", self.epochs.epoch_of(step)).keys(targets)
+        """The targets (count, B), their keys and, where the step is shared, the weight of this part (count,)."""
+        numbers = self.epochs.examples(step, self.nodes.device, count)
+        targets = self.nodes[numbers[:, self.epochs.part(step)]]
+        keys = Stream(self.config.seed, "neighbors", self.epochs.epoch_of(step)).keys(targets)
+        if self.epochs.ranks == 1:
+            return targets, keys
+        return targets, keys, torch.full((count,), self.epochs.weight(step), device=targets.device)
 
     def read(self, drawn: Drawn, out: Tensor | None = None) -> Labeled:
-        targets, keys = drawn
+        targets, keys, *weight = drawn
         batch = sample_minibatch(self.world.capped, targets, self.sampling.sample_sizes, keys, self.sampling.redraw)
-        return Labeled(self.encoder.read(self.world.tables, batch, out), keys, self.labels[targets])
+        reading = self.encoder.read(self.world.tables, batch, out)
+        return Labeled(reading, keys, self.labels[targets], weight[0] if weight else None)
 
     def value(self, read: Labeled) -> Tensor:
-        return supervised_loss(self.head(self.encoder.encode(read.reading), read.keys), read.labels)
+        loss = supervised_loss(self.head(self.encoder.encode(read.reading), read.keys), read.labels)
+        return loss if read.weight is None else loss * read.weight
 
 
 @dataclass(frozen=True)
 class Pairs:
     reading: Reading
     valid: Tensor
+    total: Tensor | None
+    """Valid pairs in the whole batch; None where this is the whole batch."""
 
 
 class Unsupervised(Objective):
@@ -109,29 +130,34 @@ class Unsupervised(Objective):
         self.sampling = config.sampling()
         self.walks = walk_pairs(world.graph, world.nodes, config.seed, config.num_walks, config.walk_length)
         self.negatives = Negatives.of_degrees(world.graph.degrees)
-        self.epochs = Epochs(self.walks.count, config.batch_size, config.seed)
+        self.epochs = world.epochs(self.walks.count, config)
 
     def draw(self, step: int, count: int = 1) -> Drawn:
         """The nodes to embed, u then v then the negatives, (count, 2P + Q) or (count, 2P + PQ); their keys; which
-        pairs are valid (count, P)."""
-        epoch = self.epochs.epoch_of(step)
+        pairs are valid (count, P); where the step is shared, the valid pairs of all ranks (count,)."""
+        epoch, part = self.epochs.epoch_of(step), self.epochs.part(step)
         numbers = self.epochs.examples(step, self.world.nodes.device, count)
+        # Every rank walks for the whole batch: cheaper than asking the others how many of their pairs are valid.
         u, v, valid = (tensor.view(numbers.shape) for tensor in self.walks.pairs(numbers.flatten()))
-        pair_keys = Stream(self.config.seed, "pairs", epoch).keys(numbers)
+        total = valid.sum(dim=1)
+        u, v, valid = u[:, part], v[:, part], valid[:, part]
+        pair_keys = Stream(self.config.seed, "pairs", epoch).keys(numbers[:, part])
         bits = self._negative_draws(step, epoch, pair_keys)
         targets = torch.cat([u, v, self.negatives.draw(bits)], dim=1)
         keys = torch.cat([derive(pair_keys, 1), derive(pair_keys, 2), derive(bits, 3)], dim=1)
-        return targets, keys, valid
+        if self.epochs.ranks == 1:
+            return targets, keys, valid
+        return targets, keys, valid & bool(self.epochs.weight(step)), total
 
     def read(self, drawn: Drawn, out: Tensor | None = None) -> Pairs:
-        targets, keys, valid = drawn
+        targets, keys, valid, *total = drawn
         batch = sample_minibatch(self.world.capped, targets, self.sampling.sample_sizes, keys, self.sampling.redraw)
-        return Pairs(self.encoder.read(self.world.tables, batch, out), valid)
+        return Pairs(self.encoder.read(self.world.tables, batch, out), valid, total[0] if total else None)
 
     def value(self, read: Pairs) -> Tensor:
         z, p, q = self.encoder.encode(read.reading), len(read.valid), self.config.num_negatives
         z_n = z[2 * p :].view(p, q, -1) if self.config.negatives_per_pair else z[2 * p :]
-        return unsupervised_loss(z[:p], z[p : 2 * p], z_n, read.valid)
+        return unsupervised_loss(z[:p], z[p : 2 * p], z_n, read.valid, read.total)
 
     def _negative_draws(self, step: int, epoch: int, pair_keys: Tensor) -> Tensor:
         """64 bits for each negative: (count, Q) where they serve a whole batch, (count, P * Q) where each pair."""
@@ -150,12 +176,16 @@ class Joint(Objective):
         self.supervised, self.unsupervised, self.weight = supervised, unsupervised, weight
         self.epochs = supervised.epochs
 
+    def run(self, step: int, limit: int) -> int:
+        return self.unsupervised.run(step, self.supervised.run(step, limit))
+
     def draw(self, step: int, count: int = 1) -> Drawn:
         pairs = [self.unsupervised.draw(each) for each in range(step, step + count)]  # epochs end at other steps
         return *self.supervised.draw(step, count), *(torch.cat(tensors) for tensors in zip(*pairs, strict=True))
 
     def read(self, drawn: Drawn, out: Tensor | None = None) -> tuple[Labeled, Pairs]:
-        return self.supervised.read(drawn[:2]), self.unsupervised.read(drawn[2:])
+        labeled = 2 if self.epochs.ranks == 1 else 3
+        return self.supervised.read(drawn[:labeled]), self.unsupervised.read(drawn[labeled:])
 
     def value(self, read: tuple[Labeled, Pairs]) -> Tensor:
         return self.unsupervised.value(read[1]) + self.weight * self.supervised.value(read[0])

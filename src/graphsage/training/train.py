@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from graphsage.datasets.dataset import Dataset
@@ -18,6 +19,7 @@ from graphsage.features.scaler import fit_scaler
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.check import check_graph
 from graphsage.graph.graph import Graph
+from graphsage.graph.paging import exceeds_memory, read_ahead
 from graphsage.graph.split import Split, training_graph
 from graphsage.inference.model import Model, input_tables, labeled
 from graphsage.inference.place import place_features
@@ -26,6 +28,7 @@ from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
 from graphsage.training.loop import Event, run_loop
 from graphsage.training.objective import Objective, World, make_objective
+from graphsage.training.ranks import ALONE, Ranks
 
 
 def train(
@@ -38,21 +41,26 @@ def train(
     device: str = "auto",
     on_event: Callable[[Event], None] | None = None,
     about: dict[str, Any] | None = None,
+    ranks: Ranks = ALONE,
     **settings: Any,
 ) -> Model:
     """Train on the training part of `split` and return the model; with `out` also keep checkpoints, log and bundle.
 
     `split` is a Split, the name of one of the data set's, or None for its default (a Graph needs one; without, all
     nodes train). Settings can be given one by one instead of a Config: `train(graph, split, aggregator="pool")`.
+    Several processes train one model where each passes its `ranks` (`graphsage.cluster.ranks.join`): each then computes
+    its part of every batch, and the first one writes to `out` and tells `on_event`.
     """
     if config is not None and settings:
         raise ConfigError(f"give settings in config or one by one, not both; got config and {', '.join(settings)}")
     config = (config or Config.from_dict(settings)).resolved()
-    run = set_up(data, split, config, choose_device(device), about or {})
-    model, folder = run.model, None if out is None else Path(out)
+    run = set_up(data, split, config, choose_device(device), about or {}, ranks)
+    model, folder = run.model, None if out is None or ranks.rank else Path(out)
+    identity = _identity(config, model, run.world)
+    _same_everywhere(identity, ranks)
     progress = run_loop(
         config, run.module, run.objective, validate=_validator(model, run.graph, run.split), folder=folder,
-        identity=_identity(config, model, run.world), resume=resume, on_event=on_event,
+        identity=identity, resume=resume and out is not None, on_event=None if ranks.rank else on_event, ranks=ranks,
     )  # fmt: skip
     model.about["training"] = {"steps": progress.step, "seconds": round(progress.seconds, 3),
                                "best_val_f1": progress.best_f1 if progress.best_f1 >= 0 else None}  # fmt: skip
@@ -74,7 +82,7 @@ class Run:
 
 
 def set_up(data: Graph | Dataset, split: Split | str | None, config: Config, device: torch.device,
-           about: dict[str, Any]) -> Run:  # fmt: skip
+           about: dict[str, Any], ranks: Ranks = ALONE) -> Run:  # fmt: skip
     """Cut the training graph, cap it, fit the scaler, make the model and put all of it on `device`."""
     graph, chosen, fitted = _prepare(data, split)
     check_graph(graph)
@@ -82,16 +90,19 @@ def set_up(data: Graph | Dataset, split: Split | str | None, config: Config, dev
     use_degrees = config.degree_features or (graph.features is None and not config.identity_dim)
     tables = input_tables(seen, use_degrees)
     nodes = chosen.nodes("train")
-    model = _new_model(config, seen, tables, nodes, use_degrees)
+    model = _new_model(config, seen, tables, nodes, use_degrees, ranks)
     model.features = fitted
     model.about = {"config": config.as_dict(), **(data.about if isinstance(data, Dataset) else {}), **about}
     model.to(device)
     placed = place_features(graph.features, device, config.feature_type)
+    if placed is not None and exceeds_memory(placed):
+        read_ahead(placed, False)
     here = graph.replace(features=None).to(device).replace(features=placed)  # one copy serves training and validation
     seen = seen.replace(features=None, labels=None).to(device).replace(features=placed, labels=here.labels)
     capped = cap_degrees(seen, config.max_degree, seed=config.seed, cap=config.sampling().cap)
-    world = World(seen, capped, input_tables(seen, use_degrees), nodes.to(device))
+    world = World(seen, capped, input_tables(seen, use_degrees), nodes.to(device), ranks.rank, ranks.count)
     module = nn.ModuleDict({"encoder": model.encoder} | ({} if model.head is None else {"head": model.head}))
+    _begin_alike(module, ranks)
     return Run(model, module, make_objective(config, model.encoder, model.head, world), world, here, chosen)
 
 
@@ -122,7 +133,8 @@ def _prepare(data: Graph | Dataset, split: Split | str | None) -> tuple[Graph, S
     return data, chosen, None
 
 
-def _new_model(config: Config, seen: Graph, tables: list[Tensor], nodes: Tensor, use_degrees: bool) -> Model:
+def _new_model(config: Config, seen: Graph, tables: list[Tensor], nodes: Tensor, use_degrees: bool,
+               ranks: Ranks) -> Model:  # fmt: skip
     in_dim = sum(table.shape[1] for table in tables)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
@@ -131,18 +143,34 @@ def _new_model(config: Config, seen: Graph, tables: list[Tensor], nodes: Tensor,
         if config.task != "unsupervised":
             head = ClassHead(config.dim, _num_classes(seen, nodes), scale=config.head_scale, dropout=config.dropout)
     if config.standardize and tables:
-        scaler = fit_scaler(tables, nodes)
-        odd = torch.nonzero(~(torch.isfinite(scaler.mean) & torch.isfinite(scaler.scale)))
-        if len(odd):
-            raise DataError(
-                f"feature column {int(odd[0, 0])} holds NaN or infinity among training nodes; fill it first"
-            )
-        encoder.shift.copy_(torch.as_tensor(scaler.mean))
-        encoder.scale.copy_(1.0 / torch.as_tensor(scaler.scale))
+        # One rank fits it for all: the pass over all training rows is made once, and everybody gets the same bits.
+        scaler = load(ranks.first(lambda: save(_fitted_scaler(tables, nodes))))
+        encoder.shift.copy_(scaler["shift"])
+        encoder.scale.copy_(scaler["scale"])
     return Model(
         encoder=encoder, head=head, sampling=config.sampling(), inference=config.inference,
         degree_features=use_degrees, multilabel=seen.multilabel, class_names=seen.class_names, seed=config.seed,
     )  # fmt: skip
+
+
+def _fitted_scaler(tables: list[Tensor], nodes: Tensor) -> dict[str, Tensor]:
+    scaler = fit_scaler(tables, nodes)
+    odd = torch.nonzero(~(torch.isfinite(scaler.mean) & torch.isfinite(scaler.scale)))
+    if len(odd):
+        raise DataError(f"feature column {int(odd[0, 0])} holds NaN or infinity among training nodes; fill it first")
+    return {"shift": scaler.mean, "scale": 1.0 / scaler.scale}
+
+
+def _begin_alike(module: nn.Module, ranks: Ranks) -> None:
+    """Give every rank the first one's weights: machines of different makes may round their first draws differently."""
+    if ranks.count > 1:
+        module.load_state_dict(load(ranks.first(lambda: save({n: v.cpu() for n, v in module.state_dict().items()}))))
+
+
+def _same_everywhere(identity: str, ranks: Ranks) -> None:
+    if ranks.any(ranks.first(identity.encode).decode() != identity):
+        raise DataError("the ranks read different data or have different settings; give every machine the same graph "
+                        "folder and the same command line")  # fmt: skip
 
 
 def _num_classes(graph: Graph, nodes: Tensor) -> int:

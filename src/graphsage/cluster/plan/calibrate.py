@@ -21,7 +21,8 @@ from graphsage.cluster.plan.disk import disk_rates
 from graphsage.cluster.plan.profile import Profile, Rate
 from graphsage.cluster.plan.reduce import reduce_rates
 from graphsage.kernels.gather import gather_max
-from graphsage.kernels.join import bag_mean
+from graphsage.kernels.join import bag_sum
+from graphsage.kernels.lstm_rows import lstm_over_rows
 from graphsage.kernels.memory import table as inference_table
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.random import Stream
@@ -86,7 +87,7 @@ def _mean(table: Tensor, index: Tensor) -> Callable[[], Any]:
 def _half(table: Tensor, index: Tensor) -> Callable[[], Any]:
     """As training reads half precision: some rows at a time."""
     half, neighborhood, step = torch.ones(table.shape, dtype=torch.float16), _drawn(index), 128
-    return lambda: [bag_mean(half, neighborhood, at, at + step) for at in range(0, len(index), step)]
+    return lambda: [bag_sum(half, neighborhood, at, at + step) for at in range(0, len(index), step)]
 
 
 def _select(table: Tensor, index: Tensor) -> Callable[[], Any]:
@@ -100,7 +101,7 @@ def _merge(table: Tensor, index: Tensor) -> Callable[[], Any]:
 def _ragged(mode: str) -> Callable[[Tensor, Tensor], Callable[[], Any]]:
     def prepare(table: Tensor, index: Tensor) -> Callable[[], Any]:
         offsets = torch.arange(0, index.numel() + 1, index.shape[1])
-        large = inference_table(len(table), table.shape[1], table.device).copy_(table)
+        large = inference_table(len(table), table.shape[1]).copy_(table)
         return lambda: F.embedding_bag(index.flatten(), large, offsets, mode=mode, include_last_offset=True)
 
     return prepare
@@ -163,21 +164,23 @@ def _call_seconds(watch: Stopwatch) -> float:
 
 
 def _recurrent_flops(watch: Stopwatch) -> tuple[float, float]:
-    """Of an LSTM over drawn neighbors with its gradients, and forward over whole lists of neighbors."""
-    rows, size, dim, inner = 512, 16, 128, 128
-    aggregator = LSTMAggregator(dim, inner)
-    table, keys = torch.rand(rows * size, dim), Stream(0, "exact").keys(torch.arange(rows))
-    x, index = table.view(rows, size, dim), torch.arange(rows * size)
-    lists = Neighborhood.ragged(index, torch.arange(0, rows * size + 1, size), keys)
+    """Of an LSTM's hidden state over drawn neighbors, with its gradients and gates; and of a whole LSTM forward over
+    lists of neighbors."""
+    rows, size, dim, inner = 512, 16, 8, 128  # an input so narrow that the hidden state is all
+    narrow, index = torch.rand(rows, dim), torch.randint(rows, (rows, size), generator=torch.Generator().manual_seed(0))
+    weights = [torch.rand(4 * inner, width, requires_grad=True) for width in (dim, inner)]
+    bias = torch.zeros(4 * inner, requires_grad=True)
 
     def both() -> None:
-        aggregator.zero_grad()
-        torch.autograd.backward(aggregator.lstm(x)[1][0].sum())
+        torch.autograd.backward(lstm_over_rows(narrow, weights[0], weights[1], bias, index).sum())
 
-    cells = 2 * 4 * inner * rows * size
+    aggregator, below = LSTMAggregator(128, inner), torch.rand(rows * size, 128)
+    keys, offsets = Stream(0, "exact").keys(torch.arange(rows)), torch.arange(0, rows * size + 1, size)
+    lists = Neighborhood.ragged(torch.arange(rows * size), offsets, keys)
     with torch.no_grad():
-        forward = watch.fastest(lambda: aggregator(table, lists, index[:rows]))
-    return cells * (2 * (dim + inner) + inner) / watch.fastest(both), cells * (dim + inner) / forward
+        forward = watch.fastest(lambda: aggregator(below, lists, torch.arange(rows)))
+    cells = 2 * 4 * inner * rows * size
+    return 3 * cells * inner / watch.fastest(both), cells * (128 + inner) / forward
 
 
 def _draw_seconds(watch: Stopwatch) -> tuple[float, float, float]:

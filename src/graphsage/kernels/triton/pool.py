@@ -25,17 +25,15 @@ def _forward(h, bias, present, out, winner, start, DIM: tl.constexpr, SIZE: tl.c
 
 
 @triton.jit
-def _backward(grad, winner, out, start, num_rows, DIM: tl.constexpr, SIZE: tl.constexpr, LANES: tl.constexpr):
-    m = tl.program_id(0).to(tl.int64)
+def _backward(grad, winner, out, start, DIM: tl.constexpr, SIZE: tl.constexpr, LANES: tl.constexpr):
+    """One program a row: it writes all of its children."""
+    r = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * LANES + tl.arange(0, LANES)
     inside = column < DIM
-    r = (m - start) // SIZE
-    child = (m >= start) & (r < num_rows)
-    mine = inside & child
-    which = tl.load(winner + r * DIM + column, mask=mine, other=-1).to(tl.int32)
-    won = mine & (which == (m - start - r * SIZE).to(tl.int32))
-    g = tl.load(grad + r * DIM + column, mask=won, other=0.0)
-    tl.store(out + m * DIM + column, g, mask=inside)
+    which = tl.load(winner + r * DIM + column, mask=inside, other=-1).to(tl.int32)
+    g = tl.load(grad + r * DIM + column, mask=inside, other=0.0)
+    for s in tl.static_range(SIZE):
+        tl.store(out + (start + r * SIZE + s) * DIM + column, tl.where(which == s, g, 0.0), mask=inside)
 
 
 def forward(h: Tensor, bias: Tensor, present: Tensor, start: int, size: int) -> tuple[Tensor, Tensor]:
@@ -49,10 +47,12 @@ def forward(h: Tensor, bias: Tensor, present: Tensor, start: int, size: int) -> 
 
 
 def backward(grad: Tensor, winner: Tensor, start: int, size: int, height: int, kind: torch.dtype) -> Tensor:
-    out = grad.new_empty(height, grad.shape[1], dtype=kind)
-    if height:
-        dim = grad.shape[1]
-        _backward[_grid(height, dim)](grad, winner, out, start, len(winner), SIZE=size, **_shape(dim))
+    count, dim = grad.shape
+    out = grad.new_empty(height, dim, dtype=kind)
+    out[:start].zero_()
+    out[start + count * size :].zero_()
+    if count:
+        _backward[_grid(count, dim)](grad, winner, out, start, SIZE=size, **_shape(dim))
     return out
 
 

@@ -42,3 +42,12 @@ class Aggregator(nn.Module):
         """`forward`, given what `on_rows` made of the table."""
         result: Tensor = self(table, neighborhood, rows)
         return result
+
+    partial: ClassVar[str | None] = None
+    """'sum' or 'max': `reduce` is `from_partial` after that of the neighbors' rows, which can therefore be taken over
+    some of them at a time. None: it wants whole neighbor lists."""
+
+    def from_partial(self, combined: Tensor, counts: Tensor, own: Tensor | None) -> Tensor:
+        """combined (R, out_dim), zero where a row has no neighbor; counts (R,); `own` (R, out_dim) are the rows' own
+        rows of the table, given where `includes_self`."""
+        raise NotImplementedError(f"{type(self).__name__} must define from_partial(combined, counts, own)")

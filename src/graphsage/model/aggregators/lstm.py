@@ -6,6 +6,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from graphsage.kernels.backend import on_triton
 from graphsage.kernels.lstm import recur
+from graphsage.kernels.lstm_rows import lstm_over_rows
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.product import frozen_linear
 from graphsage.kernels.random import derive
@@ -17,6 +18,8 @@ _ORDER = 1 << 20  # counters of the permutation's draws, away from those of the 
 
 class LSTMAggregator(Aggregator):
     padded = True
+    cells = 1 << 18
+    """Neighbors, padded ones included, that run at once over ragged lists: it bounds memory."""
 
     def __init__(self, in_dim: int, hidden_dim: int | None = None, depth: int = 1) -> None:
         super().__init__(in_dim)
@@ -30,10 +33,19 @@ class LSTMAggregator(Aggregator):
         if neighborhood.start is not None and self.lstm.num_layers == 1 and on_triton(h):
             return self._consecutive(h, order, neighborhood)
         h, index = h[:, : self.lstm.input_size], neighborhood.index
+        if self._on_rows(h):
+            weight, recurrent, *biases = (parameter for parameter in self.lstm.parameters())
+            last = lstm_over_rows(h, weight, recurrent, biases[0] + biases[1], index.gather(1, order))
+            return last * neighborhood.present[:, None]
         sequence = h[index.gather(1, order)]  # (R, S, D)
-        _, (last, _) = self.lstm(sequence)
-        result: Tensor = last[-1] * neighborhood.present[:, None]
+        _, (state, _) = self.lstm(sequence)
+        result: Tensor = state[-1] * neighborhood.present[:, None]
         return result
+
+    def _on_rows(self, h: Tensor) -> bool:
+        """Whether each row is projected once: in training on a CPU."""
+        learns = torch.is_grad_enabled() and h.device.type == "cpu" and h.dtype == self.lstm.weight_ih_l0.dtype
+        return learns and self.lstm.num_layers == 1
 
     def _consecutive(self, h: Tensor, order: Tensor, neighborhood: Neighborhood) -> Tensor:
         """Each row's contribution to the gates is one large product; only the hidden state goes step by step."""
@@ -51,7 +63,7 @@ class LSTMAggregator(Aggregator):
         result = h.new_zeros(neighborhood.num_rows, self.out_dim)
         order = torch.argsort(counts, stable=True)
         order = order[counts[order] > 0]
-        for group in _groups(order, counts):
+        for group in _groups(order, counts, self.cells):
             lengths = counts[group]
             width = int(lengths.max())
             slots = torch.arange(width, device=h.device)
@@ -72,7 +84,7 @@ def permutations(keys: Tensor, size: int) -> Tensor:
     return (draws >> 1).argsort(dim=1, stable=True)
 
 
-def _groups(order: Tensor, counts: Tensor, cells: int = 1 << 18) -> list[Tensor]:
+def _groups(order: Tensor, counts: Tensor, cells: int) -> list[Tensor]:
     """Cut rows sorted by count into runs whose padded size stays below `cells`."""
     groups, start = [], 0
     lengths = counts[order].tolist()

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from graphsage.kernels.gather import gather_mean, gather_relu_max
 from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.pool import frozen_relu_max
 from graphsage.kernels.product import frozen_linear
 from graphsage.model.aggregators.base import Aggregator
 
@@ -18,6 +19,7 @@ class PoolAggregator(Aggregator):
 
     acts_on_rows = True
     padded = True
+    partial = "max"
 
     def __init__(self, in_dim: int, hidden_dim: int | None = None, depth: int = 1) -> None:
         super().__init__(in_dim)
@@ -29,7 +31,15 @@ class PoolAggregator(Aggregator):
             self.mlp.append(nn.ReLU())
 
     def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
+        if self._frozen(h, neighborhood):
+            return frozen_relu_max(h, self.last.weight, self.last.bias, neighborhood.index, neighborhood.present)
         return self.reduce(self.on_rows(h), neighborhood, rows)  # the M rows once; gathered ones would repeat
+
+    def _frozen(self, h: Tensor, neighborhood: Neighborhood) -> bool:
+        """Whether neither the rows nor what is done to them before the last layer learns, on a CPU."""
+        drawn = neighborhood.start is None and neighborhood.offsets is None
+        learns = h.requires_grad or bool(self.hidden) or not torch.is_grad_enabled()
+        return drawn and not learns and h.device.type == "cpu" and h.dtype == self.last.weight.dtype
 
     def on_rows(self, h: Tensor) -> Tensor:
         """All but the last bias and ReLU, which commute with the maximum and are cheaper after it."""
@@ -39,6 +49,9 @@ class PoolAggregator(Aggregator):
 
     def reduce(self, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
         return gather_relu_max(table, neighborhood, self.last.bias)
+
+    def from_partial(self, combined: Tensor, counts: Tensor, own: Tensor | None) -> Tensor:
+        return torch.relu(combined + self.last.bias) * (counts > 0)[:, None]
 
     @property
     def hidden(self) -> list[nn.Linear]:
@@ -54,11 +67,19 @@ class PoolAggregator(Aggregator):
 class MeanPoolAggregator(PoolAggregator):
     """The variant the paper found no different: mean in place of max."""
 
+    partial = "sum"
+
+    def _frozen(self, h: Tensor, neighborhood: Neighborhood) -> bool:
+        return False
+
     def on_rows(self, h: Tensor) -> Tensor:
         return torch.relu(super().on_rows(h) + self.last.bias)
 
     def reduce(self, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
         return gather_mean(table, neighborhood)
+
+    def from_partial(self, combined: Tensor, counts: Tensor, own: Tensor | None) -> Tensor:
+        return combined / counts.clamp(min=1)[:, None]
 
 
 def _product(h: Tensor, weight: Tensor) -> Tensor:

@@ -1,0 +1,73 @@
+"""Several ranks on this machine: torch's launcher starts the same command once for each, and again when one dies."""
+
+import logging
+import os
+import signal
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+from graphsage.cluster.ranks import RESTART, threads_of_rank
+
+LOST, INTERRUPTED = 3, 130
+
+
+def launch(arguments: Sequence[str], workers: int, max_restarts: int, say: Callable[[str], None]) -> int:
+    """Run `python -m graphsage ARGUMENTS` as `workers` ranks and return the exit code of the whole.
+
+    Mistakes and interrupts end it. A rank that was killed or lost makes all of them start again, `max_restarts` times.
+    """
+    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # it reports what we say in a sentence
+    for attempt in range(max_restarts + 1):
+        codes = _run(arguments, workers, attempt)
+        if not any(codes.values()):
+            return 0
+        mistake = next((code for code in codes.values() if code > 0 and code != LOST), None)
+        if mistake is not None:
+            return mistake
+        say(f"{_fate(codes)}; " + (f"starting again from the last checkpoint ({attempt + 1} of {max_restarts})"
+                                   if attempt < max_restarts else "continue with --resume"))  # fmt: skip
+    return LOST
+
+
+def _run(arguments: Sequence[str], workers: int, attempt: int) -> Mapping[int, int]:
+    """Exit codes of the ranks that failed; a signal's number below zero."""
+    with tempfile.TemporaryDirectory(prefix="graphsage-") as logs, _environment(workers, attempt):
+        config = LaunchConfig(
+            min_nodes=1, max_nodes=1, nproc_per_node=workers, run_id=uuid.uuid4().hex, rdzv_backend="c10d",
+            rdzv_endpoint="localhost:0", local_addr="localhost", max_restarts=0, logs_specs=DefaultLogsSpecs(logs),
+        )  # fmt: skip
+        try:
+            elastic_launch(config, sys.executable)("-m", "graphsage", *arguments)
+        except ChildFailedError as error:
+            return {rank: failure.exitcode for rank, failure in error.failures.items()}
+        except SignalException:
+            return {0: INTERRUPTED}  # the ranks had the signal too, and have said what they made of it
+    return {}
+
+
+def _fate(codes: Mapping[int, int]) -> str:
+    for rank, code in codes.items():
+        if code < 0:
+            return f"rank {rank} was killed by {signal.Signals(-code).name}"
+    return f"rank {next(iter(codes))} lost contact with another rank"
+
+
+@contextmanager
+def _environment(workers: int, attempt: int) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads_of_rank(workers)))
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all ranks are here: no name of this machine need be known
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    os.environ[RESTART] = str(attempt)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -1,0 +1,60 @@
+"""Blocks in several processes of this machine; one that dies is replaced, and its block computed again."""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+from graphsage.errors import OutputError
+from graphsage.inference.blocks.infer import infer_block
+
+DEATHS = 3  # in a row, without a block between them
+
+
+class ProcessPool:
+    def __init__(self, workers: int, say: Callable[[str], None] | None = None) -> None:
+        self.workers, self.say = workers, say
+        self._pool: ProcessPoolExecutor | None = None
+
+    def run(self, folder: Path, stage: int, blocks: Sequence[int], on_done: Callable[[int], None]) -> None:
+        left, deaths = dict.fromkeys(blocks), 0
+        while left:
+            pool = self._started()
+            try:
+                futures = {pool.submit(infer_block, folder, stage, block): block for block in left}
+                for future in as_completed(futures):
+                    future.result()
+                    del left[futures[future]]
+                    deaths = 0
+                    on_done(futures[future])
+            except BrokenProcessPool:
+                # The pool does not say whose block it was: all that are left are handed out again.
+                self.close()
+                deaths += 1
+                if deaths == DEATHS:
+                    raise OutputError(
+                        f"a worker was killed {DEATHS} times in a row, perhaps for want of memory; {len(left)} blocks "
+                        "are left: run the same command again, which continues, with fewer workers or less --memory"
+                    ) from None
+                if self.say is not None:
+                    self.say(f"warning: a worker died; {len(left):,} blocks of this stage are handed out again")
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            threads = max(1, (os.cpu_count() or 1) // self.workers)
+            spawn = multiprocessing.get_context("spawn")  # a forked copy of torch's threads would hang
+            self._pool = ProcessPoolExecutor(self.workers, mp_context=spawn, initializer=_prepare, initargs=(threads,))
+        return self._pool
+
+
+def _prepare(threads: int) -> None:
+    import torch
+
+    torch.set_num_threads(threads)

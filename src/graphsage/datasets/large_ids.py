@@ -1,0 +1,94 @@
+"""Outside ids of more nodes than memory holds -> row numbers, by DuckDB's joins, which spill to disk."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from graphsage.errors import ConfigError, DataError
+
+_BATCH = 1 << 18  # rows of an answer at once
+EXAMPLES = 3
+
+
+class IdRows:
+    """A database of ids and their rows in `scratch`. `kind` is their Arrow type, string or int64."""
+
+    def __init__(self, scratch: Path, kind: Any, memory: int) -> None:
+        try:
+            import duckdb
+        except ImportError as error:
+            raise ConfigError("ids that are not row numbers need DuckDB: pip install 'graphsage[cluster]'") from error
+        scratch.mkdir(parents=True, exist_ok=True)
+        self.kind = kind
+        self._db = duckdb.connect(str(scratch / "ids.duckdb"))
+        self._db.execute(f"SET memory_limit = '{max(memory // 1_000_000, 64)}MB'")
+        self._db.execute("SET temp_directory = ?", [str(scratch / "spill")])
+        self._db.execute("SET preserve_insertion_order = false")
+        self._type = "BIGINT" if pa.types.is_integer(kind) else "VARCHAR"
+        self._db.execute(f"CREATE TABLE nodes (id {self._type}, row BIGINT)")
+        self.count = 0
+
+    def add(self, ids: Any) -> None:
+        """The next nodes, in order."""
+        count = len(ids)
+        rows = pa.array(range(self.count, self.count + count), pa.int64())
+        batch = pa.table({"id": ids, "row": rows})
+        self._db.register("batch", batch)
+        self._db.execute("INSERT INTO nodes SELECT id, row FROM batch")
+        self._db.unregister("batch")
+        self.count += count
+
+    def refuse_repeated(self, place: str, name: str) -> None:
+        repeated = "SELECT id, list_sort(list(row)) AS rows FROM nodes GROUP BY id HAVING count(*) > 1"
+        (count,) = self._one(f"SELECT count(*) FROM ({repeated})")
+        if not count:
+            return
+        shown = [f"{value!r:.60} (rows {', '.join(str(row + 1) for row in rows[:3])})" for value, rows in
+                 self._db.execute(f"{repeated} ORDER BY rows[1] LIMIT {EXAMPLES}").fetchall()]  # fmt: skip
+        what = f"{count} ids more than once" if count > 1 else "an id more than once"
+        raise DataError(f"{place} column {name!r} has {what}: {', '.join(shown)}; ids must differ")
+
+    def load_edges(self, batches: Iterator[tuple[Any, Any]]) -> None:
+        """(source, target) ids of edges, a batch at a time."""
+        self._db.execute(f"CREATE TABLE edges (number BIGINT, source {self._type}, target {self._type})")
+        start = 0
+        for source, target in batches:
+            numbers = pa.array(range(start, start + len(source)), pa.int64())
+            self._db.register("batch", pa.table({"number": numbers, "source": source, "target": target}))
+            self._db.execute("INSERT INTO edges SELECT number, source, target FROM batch")
+            self._db.unregister("batch")
+            start += len(source)
+
+    def add_unknown(self) -> None:
+        """The ids that only edges have become nodes, in order of appearance: edge by edge, the source first."""
+        ends = "SELECT source AS id, 2 * number AS place FROM edges UNION ALL SELECT target, 2 * number + 1 FROM edges"
+        self._db.execute(f"""
+            INSERT INTO nodes
+            SELECT id, {self.count} - 1 + row_number() OVER (ORDER BY place) FROM (
+                SELECT ends.id, min(place) AS place FROM ({ends}) AS ends ANTI JOIN nodes ON ends.id = nodes.id
+                GROUP BY ends.id)""")
+        (self.count,) = self._one("SELECT count(*) FROM nodes")
+
+    def ids(self) -> Iterator[Any]:
+        """Arrow arrays of the ids, in the order of their rows."""
+        found: Any = self._db.sql("SELECT id FROM nodes ORDER BY row")
+        for batch in found.to_arrow_reader(_BATCH):
+            yield batch.column(0).cast(self.kind)
+
+    def pairs(self) -> Iterator[tuple[Any, Any, Any, Any]]:
+        """(edge number, source row, target row, unknown id) arrays, in no order; a row is null where it is unknown."""
+        found: Any = self._db.sql("""
+            SELECT e.number, s.row AS source, t.row AS target,
+                   CASE WHEN s.row IS NULL THEN e.source WHEN t.row IS NULL THEN e.target END AS unknown
+            FROM edges e LEFT JOIN nodes s ON e.source = s.id LEFT JOIN nodes t ON e.target = t.id""")
+        for batch in found.to_arrow_reader(_BATCH):
+            yield tuple(batch.columns)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _one(self, question: str) -> Any:
+        (row,) = self._db.execute(question).fetchall()
+        return row

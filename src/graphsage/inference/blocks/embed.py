@@ -1,0 +1,172 @@
+"""A whole graph through a model, stage by stage: blocks that are there are kept, missing ones are computed."""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from graphsage.errors import ConfigError, DataError
+from graphsage.graph.external.cap import EDGE_BYTES, cap_files
+from graphsage.graph.external.row_file import RowFile
+from graphsage.graph.external.runs import Adjacency
+from graphsage.graph.external.size import shown_size
+from graphsage.graph.storage import open_graph
+from graphsage.inference.blocks.identity import graph_identity, model_identity
+from graphsage.inference.blocks.infer import infer_block
+from graphsage.inference.blocks.plan import PROCESS_BYTES, Budget, plan_stages
+from graphsage.inference.blocks.tables import CHUNK_ROWS, BlockRows
+from graphsage.inference.blocks.work import Work, locked
+from graphsage.inference.model import Model, check_identity, input_tables
+
+Progress = Callable[[int, int], None]
+
+
+class Executor(Protocol):
+    """Runs blocks somewhere. When `run` returns, all of them are done; `on_done(block)` is called for each."""
+
+    def run(self, folder: Path, stage: int, blocks: Sequence[int], on_done: Callable[[int], None]) -> None: ...
+
+
+class InProcess:
+    """One block after the other, here."""
+
+    def run(self, folder: Path, stage: int, blocks: Sequence[int], on_done: Callable[[int], None]) -> None:
+        for block in blocks:
+            infer_block(folder, stage, block)
+            on_done(block)
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """z of every node, in files."""
+
+    work: Work
+    kept: int
+    """Blocks that an earlier run had done."""
+    damaged: int
+    """Blocks that were there but not as they had been written; they were computed again."""
+
+    @property
+    def dim(self) -> int:
+        return self.work.stages[-1].width
+
+    @property
+    def num_nodes(self) -> int:
+        return self.work.stages[-1].cuts[-1]
+
+    @property
+    def blocks(self) -> int:
+        return sum(stage.blocks for stage in self.work.stages)
+
+    def batches(self, rows: int = 4 * CHUNK_ROWS) -> Iterator[tuple[int, Tensor]]:
+        """(first row, z of the rows from there on), in order."""
+        last = len(self.work.stages) - 1
+        table = BlockRows(self.work.blocks(last), self.work.stages[last].cuts, self.dim)
+        for start in range(0, self.num_nodes, rows):
+            yield start, table.rows(start, min(start + rows, self.num_nodes))
+
+
+def embed_in_blocks(
+    model: Model,
+    graph: str | Path,
+    work: str | Path,
+    *,
+    memory: int | None = None,
+    budget: Budget | None = None,
+    workers: int = 1,
+    store: str = "float32",
+    executor: Executor | None = None,
+    on_block: Progress | None = None,
+) -> Embedded:
+    """z of every node of the graph folder `graph`, exactly, with at most `memory` bytes for all workers together.
+
+    Everything goes to the folder `work`. Where that holds a part of the same work, only what is missing is computed;
+    work of another model or graph is refused. `store` is the type of the layers between ('float32' or 'float16').
+    `budget` says directly how much memory blocks may take.
+    """
+    folder, graph = Path(work).absolute(), Path(graph).absolute()
+    with locked(folder):
+        plan = _prepared(model, graph, folder, memory, budget, workers, store)
+        return _computed(plan, executor or InProcess(), on_block)
+
+
+def _prepared(model: Model, graph: Path, folder: Path, memory: int | None, budget: Budget | None, workers: int,
+              store: str) -> Work:  # fmt: skip
+    opened = open_graph(graph)
+    check_identity(model.encoder, opened.num_nodes)
+    # Only widths are checked; degrees of no node are enough for that.
+    input_tables(opened.replace(indptr=opened.indptr[:1]), model.degree_features, model.encoder.in_dim)
+    if memory is None and budget is None:
+        raise ConfigError("say how much memory inference may take, such as 4GB")
+    each = (memory or 0) // max(workers, 1)
+    begun = (folder / "work.json").exists()
+    with TemporaryDirectory(dir=folder) as temporary:
+        model.save(bundle := Path(temporary) / "model")
+        purpose: dict[str, Any] = {"model": model_identity(bundle), "graph": graph_identity(graph), "store": store}
+        if not begun:
+            shutil.rmtree(folder / "model", ignore_errors=True)
+            bundle.rename(folder / "model")
+    if begun:
+        return _continued(Work.open(folder), purpose, graph, each)
+    sampling, adjacency, edges = model.sampling, Adjacency.open(graph), graph
+    room = max(0, (memory or (PROCESS_BYTES << 1)) - PROCESS_BYTES)
+    run_edges = max(1, min(1 << 20, room // EDGE_BYTES))
+    if cap_files(adjacency, folder / "capped", sampling.max_degree, seed=model.seed, cap=sampling.cap,
+                 directed=opened.directed, run_edges=run_edges):  # fmt: skip
+        edges = folder / "capped"
+        adjacency = Adjacency.open(edges)
+    if budget is None:
+        assert memory is not None
+        budget = Budget.of(memory, workers, model.encoder, adjacency)
+    features = RowFile(graph / "features.npy").row_bytes if opened.features is not None else 0
+    input_bytes = features + 8 * model.degree_features
+    stages = plan_stages(model.encoder, adjacency, input_bytes, budget, store)
+    made = Work(folder, purpose, graph, edges, model.seed, model.degree_features, each, tuple(stages))
+    made.save()
+    return made
+
+
+def _continued(found: Work, purpose: dict[str, Any], graph: Path, each: int) -> Work:
+    for name, what in (("model", "another model"), ("graph", "another graph"), ("store", "another type of layers")):
+        if found.purpose.get(name) != purpose[name]:
+            raise DataError(f"{found.folder} holds the work of {what}; delete it to begin anew, or choose another")
+    if each and found.worker_bytes > each:
+        raise ConfigError(f"{found.folder} was begun with {shown_size(found.worker_bytes)} for each worker, now there "
+                          f"are {shown_size(each)}; give as much as then, or delete it to begin anew")  # fmt: skip
+    if found.graph != graph:  # the same graph in another place
+        raise DataError(f"{found.folder} was begun with the graph in {found.graph}; continue with that")
+    return found
+
+
+def _computed(work: Work, executor: Executor, on_block: Progress | None) -> Embedded:
+    damaged = work.forget_damaged()
+    stages = range(len(work.stages))
+    # What comes before a whole stage is not needed again.
+    begin = max((s for s in stages if not work.missing(s)), default=-1)
+    left = {s: work.missing(s) for s in stages if s > begin}
+    total = sum(stage.cuts[-1] for stage in work.stages)
+    kept = sum(work.stages[s].blocks - len(left.get(s, [])) for s in stages)
+    done = total - sum(work.stages[s].cuts[b + 1] - work.stages[s].cuts[b] for s in left for b in left[s])
+    if on_block is not None:
+        on_block(done, total)
+    for stage in left:
+        cuts = work.stages[stage].cuts
+
+        def finished(block: int, cuts: tuple[int, ...] = cuts) -> None:
+            nonlocal done
+            done += cuts[block + 1] - cuts[block]
+            if on_block is not None:
+                on_block(done, total)
+
+        executor.run(work.folder, stage, left[stage], finished)
+        missing = work.missing(stage)
+        if missing:
+            raise DataError(f"block {missing[0]} of {work.stages[stage].name} is missing after all were computed; "
+                            f"is {work.folder} on a disk that every worker sees?")  # fmt: skip
+        if work.stages[stage].kind == "nodes":
+            work.remove_before(stage)
+    return Embedded(work, kept, damaged)

@@ -1,0 +1,39 @@
+"""Whether two graphs (or models) are the same, without reading a large one whole."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from graphsage.errors import DataError
+
+_PIECES, _PIECE = 64, 4096
+_READ = ("indptr", "indices", "features")
+
+
+def graph_identity(folder: Path) -> dict[str, Any]:
+    """Size, moment of writing, and a checksum of 64 pieces of each array that inference reads."""
+    try:
+        about = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
+        arrays = {name: _file(folder / f"{name}.npy") for name in _READ if name in about["arrays"]}
+        return {"nodes": about["nodes"], "stored_edges": about["stored_edges"], "directed": about["directed"],
+                "arrays": arrays}  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder} is not a whole graph folder ({error}); save the graph again") from error
+
+
+def model_identity(bundle: Path) -> dict[str, str]:
+    """Checksums of a model's weights and of all that says how they are used."""
+    config = json.loads((bundle / "config.json").read_text(encoding="utf-8"))
+    used = {name: config[name] for name in ("encoder", "in_dim", "sampling", "degree_features", "seed")}
+    return {"weights": config["sha256"]["model.safetensors"],
+            "settings": hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()}  # fmt: skip
+
+
+def _file(path: Path) -> dict[str, Any]:
+    facts, digest = path.stat(), hashlib.sha256()
+    with path.open("rb") as file:
+        for piece in range(_PIECES):
+            file.seek(piece * max(0, facts.st_size - _PIECE) // (_PIECES - 1))
+            digest.update(file.read(_PIECE))
+    return {"bytes": facts.st_size, "written": facts.st_mtime_ns, "pieces": digest.hexdigest()}

@@ -1,0 +1,144 @@
+"""infer_block(work, stage, block) -> file: the one thing that executors run, in any order and any process."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphsage.errors import DataError
+from graphsage.graph.external.row_file import RowFile
+from graphsage.graph.external.runs import Adjacency
+from graphsage.inference.blocks.edges import block_runs
+from graphsage.inference.blocks.plan import Stage, combines
+from graphsage.inference.blocks.tables import CHUNK_ROWS, BlockRows, InputRows, Rows, gather, load
+from graphsage.inference.blocks.work import Work
+from graphsage.inference.bundle import load_bundle
+from graphsage.kernels.memory import table
+from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.random import Stream, derive
+from graphsage.model.aggregators.lstm import LSTMAggregator
+from graphsage.model.encoder import Encoder
+from graphsage.model.layer import SageLayer
+
+
+def infer_block(folder: Path, stage: int, block: int) -> Path:
+    """Compute one block of a stage and write it, whole or not at all. All blocks of the stages before must be there.
+
+    The result depends on the work folder alone, so that running it twice, or in two places, does no harm.
+    """
+    opened = _opened(folder, (folder / "work.json").stat().st_mtime_ns)
+    opened.infer(stage, block)
+    return opened.work.block(stage, block)
+
+
+@lru_cache(maxsize=1)
+def _opened(folder: Path, moment: int) -> "Opened":
+    """`moment`, when the plan was written, keeps a plan that was replaced from being used."""
+    work = Work.open(folder)
+    return Opened(work, load_bundle(folder / "model").encoder.eval(), Adjacency.open(work.adjacency))
+
+
+@dataclass(frozen=True)
+class Opened:
+    work: Work
+    encoder: Encoder
+    adjacency: Adjacency
+
+    @torch.no_grad()
+    def infer(self, stage: int, block: int) -> None:
+        about = self.work.stages[stage]
+        start, stop = about.cuts[block], about.cuts[block + 1]
+        layer, below = self.encoder.layer(about.layer), self.below(stage)
+        with self.work.writing_block(stage, block) as writer:
+            if about.kind == "rows":
+                for at in range(start, stop, CHUNK_ROWS):
+                    h = below.rows(at, min(at + CHUNK_ROWS, stop))
+                    once = torch.empty(len(h), about.width)
+                    layer.for_neighbors(h, once)
+                    writer.write(_stored(once, about))
+            elif about.source_rows:
+                source = self.rows_of(stage - 1) if about.reads_rows else below
+                combined, counts = self._combined(layer, source, about, start, stop)
+                for at in range(start, stop, CHUNK_ROWS):
+                    end = min(at + CHUNK_ROWS, stop)
+                    here = slice(at - start, end - start)
+                    h = self._finished(layer, combined[here], counts[here], about, below, source, at, end)
+                    writer.write(_stored(h, about))
+            else:
+                writer.write(_stored(self._whole_lists(layer, below, about, start, stop), about))
+
+    def below(self, stage: int) -> Rows:
+        """h^(k - 1) of the stage's layer k."""
+        layer = self.work.stages[stage].layer
+        if layer == 1:
+            graph = self.work.graph
+            features = RowFile(graph / "features.npy") if (graph / "features.npy").exists() else None
+            degrees = RowFile(graph / "indptr.npy") if self.work.degree_features else None
+            return InputRows(self.encoder, features, degrees)
+        return self.rows_of(next(s for s, about in enumerate(self.work.stages)
+                                 if about.layer == layer - 1 and about.kind == "nodes"))  # fmt: skip
+
+    def rows_of(self, stage: int) -> BlockRows:
+        about = self.work.stages[stage]
+        return BlockRows(self.work.blocks(stage), about.cuts, about.width)
+
+    def _combined(self, layer: SageLayer, source: Rows, about: Stage, start: int, stop: int) -> tuple[Tensor, Tensor]:
+        """The sum (or maximum) of each node's neighbors, taken over one block of source rows after the other."""
+        kind = combines(layer.aggregator)
+        assert kind is not None
+        pointers = self.adjacency.pointers(start, stop)
+        counts = torch.from_numpy(np.diff(pointers))
+        combined = table(stop - start, source.width)
+        combined.fill_(-torch.inf if kind == "max" else 0)
+        runs = block_runs(self.adjacency, pointers, about.source_rows)
+        n, buffer = self.adjacency.num_nodes, None
+        for number, first in enumerate(range(0, n, about.source_rows)):
+            if not any(run.bounds[number] < run.bounds[number + 1] for run in runs):
+                continue
+            if buffer is None:
+                buffer = table(min(about.source_rows, n), source.width)
+            rows = load(source, first, min(first + about.source_rows, n), buffer)
+            for run in runs:
+                run.reduce(number, rows, first, kind, combined)
+        if kind == "max":
+            combined[counts == 0] = 0
+        return combined, counts
+
+    def _finished(self, layer: SageLayer, combined: Tensor, counts: Tensor, about: Stage, below: Rows, source: Rows,
+                  start: int, stop: int) -> Tensor:  # fmt: skip
+        """h^k of some nodes from what was combined of their neighbors, and from themselves."""
+        aggregator = layer.aggregator
+        own = source.rows(start, stop) if aggregator.includes_self else None
+        aggregated = aggregator.from_partial(combined, counts, own)
+        if about.reads_rows:
+            out = torch.empty(stop - start, about.width)
+            if not aggregator.includes_self:
+                layer.for_itself(below.rows(start, stop), out)
+            layer.finish(aggregated, out)
+            return out
+        if aggregator.includes_self:
+            return layer.transform(aggregated)
+        return layer.transform(torch.cat([below.rows(start, stop), aggregated], dim=1))
+
+    def _whole_lists(self, layer: SageLayer, below: Rows, about: Stage, start: int, stop: int) -> Tensor:
+        """h^k of nodes whose aggregator wants all neighbors at once: the distinct ones are gathered."""
+        pointers = self.adjacency.pointers(start, stop)
+        found = self.adjacency.neighbors(int(pointers[0]), int(pointers[-1]))
+        block = np.arange(start, stop)
+        nodes = np.union1d(block, found)
+        index, rows = (torch.from_numpy(np.searchsorted(nodes, some)) for some in (found, block))
+        keys = derive(Stream(self.work.seed, "exact").keys(torch.from_numpy(block)), about.layer)
+        if isinstance(layer.aggregator, LSTMAggregator):
+            layer.aggregator.cells = min(about.cells, LSTMAggregator.cells)
+        offsets = torch.from_numpy(pointers - pointers[0])
+        result: Tensor = layer(gather(below, nodes), Neighborhood.ragged(index, offsets, keys), rows)
+        return result
+
+
+def _stored(rows: Tensor, about: Stage) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    if about.type == "float16" and not bool(torch.isfinite(rows.half()).all()):
+        raise DataError(f"layer {about.layer} has numbers that float16 cannot hold; store float32")
+    return rows.numpy()

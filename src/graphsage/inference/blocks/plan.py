@@ -1,0 +1,196 @@
+"""What is computed in which blocks, so that memory suffices: decided once, before the first block, and written down.
+
+Bytes read from disk by a stage: its edges once, and the rows it reduces once for each of its blocks of nodes. Larger
+blocks of nodes read less, so they get most of the memory.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphsage.errors import ConfigError
+from graphsage.graph.external.runs import Adjacency
+from graphsage.graph.external.size import shown_size
+from graphsage.inference.blocks.edges import EDGE_BYTES, RUN_EDGES, RUN_ROWS
+from graphsage.inference.blocks.tables import CHUNK_ROWS
+from graphsage.model.aggregators import Aggregator
+from graphsage.model.encoder import Encoder
+from graphsage.model.layer import SageLayer
+
+PROCESS_BYTES = 450_000_000  # Python and torch with their libraries, and what allocators keep
+ROW_BYTES = 24  # pointers and counts of a row of a block
+SOURCE_SHARE = 0.4  # of a block's memory for the source rows that are read at a time
+FILE_BYTES = 1 << 28  # of a block of rows that are only transformed
+STORES = ("float32", "float16")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One file a block, block b with the rows cuts[b]..cuts[b + 1].
+
+    rows    each row transformed by itself, for neighbors to read: pool's MLP, or W where that makes rows narrower
+    nodes   h^layer, reduced from the rows stage before it (`reads_rows`) or from the layer below
+    """
+
+    layer: int
+    kind: str
+    width: int
+    type: str
+    cuts: tuple[int, ...]
+    source_rows: int = 0
+    """Rows in memory at a time; 0 for a stage without neighbors, or with whole neighbor lists."""
+    reads_rows: bool = False
+    cells: int = 0
+    """Neighbors that an LSTM reads at once."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}-{self.layer}"
+
+    @property
+    def blocks(self) -> int:
+        return len(self.cuts) - 1
+
+    @staticmethod
+    def from_dict(values: dict[str, Any]) -> "Stage":
+        return Stage(**{**values, "cuts": tuple(values["cuts"])})
+
+    def as_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Memory for blocks of each worker: of nodes with their edges, and of source rows."""
+
+    bytes: int
+    workers: int = 1
+
+    @staticmethod
+    def of(memory: int, workers: int, encoder: Encoder, adjacency: Adjacency) -> "Budget":
+        """What `memory` leaves beside the process itself; an error that says the least where that is too little."""
+        if workers < 1:
+            raise ConfigError(f"workers must be at least 1; got {workers}")
+        layers = [encoder.layer(k) for k in range(1, len(encoder.layers) + 1)]
+        beside = PROCESS_BYTES + max(_beside(layer, encoder.config.dim) for layer in layers)
+        degree = max((int(np.diff(pointers).max(initial=0)) for _, pointers in adjacency.chunks()), default=0)
+        least = max(_least(layer, degree) for layer in layers)
+        driver = PROCESS_BYTES if workers > 1 else 0  # the process that waits for the workers
+        each = (memory - driver) // workers - beside
+        if each < least:
+            of = f" ({workers} workers need that much together)" if workers > 1 else ""
+            raise ConfigError(f"memory must be at least {shown_size((beside + least) * workers + driver)} for this "
+                              f"model and graph{of}; got {shown_size(memory)}")  # fmt: skip
+        return Budget(each, workers)
+
+
+def plan_stages(encoder: Encoder, adjacency: Adjacency, input_bytes: int, budget: Budget, store: str) -> list[Stage]:
+    """`input_bytes` is what a row of the graph's features takes on disk."""
+    if store not in STORES:
+        raise ConfigError(f"store must be one of {', '.join(STORES)}; got {store!r}")
+    stages: list[Stage] = []
+    below = input_bytes
+    for k in range(1, len(encoder.layers) + 1):
+        layer, last = encoder.layer(k), k == len(encoder.layers)
+        kind = "float32" if last else store  # the result is not rounded
+        if combines(layer.aggregator) is None:
+            stages.append(_whole_lists(layer, k, encoder.config.dim, kind, adjacency, budget))
+        else:
+            rows_first = _rows_first(layer, adjacency, below, budget, store)
+            width = layer.row_width if rows_first else layer.in_dim
+            if rows_first:
+                stages.append(_rows_stage(k, width, store, adjacency.num_nodes, budget))
+            source_rows, node_bytes = _split(width, adjacency.num_nodes, budget)
+            cuts = _cuts(adjacency, 4 * width + ROW_BYTES, EDGE_BYTES, node_bytes, budget.workers)
+            stages.append(Stage(k, "nodes", encoder.config.dim, kind, cuts, source_rows, rows_first))
+        below = encoder.config.dim * np.dtype(kind).itemsize
+    return stages
+
+
+def combines(aggregator: Aggregator) -> str | None:
+    """`Aggregator.partial`, unless a subclass changed what is reduced without saying how its parts combine."""
+    order = type(aggregator).__mro__
+    said = next(place for place, kind in enumerate(order) if "from_partial" in vars(kind))
+    changed = next(place for place, kind in enumerate(order) if {"forward", "reduce"} & vars(kind).keys())
+    return aggregator.partial if said <= changed else None
+
+
+def _rows_first(layer: SageLayer, adjacency: Adjacency, below: int, budget: Budget, store: str) -> bool:
+    """Whether single rows are transformed by a stage of their own: where they must, or where fewer bytes are read."""
+    if not layer.aggregator.linear:
+        return layer.aggregator.acts_on_rows
+    if layer.row_width >= layer.in_dim:
+        return False
+    once = layer.row_width * np.dtype(store).itemsize
+
+    def passes(width: int) -> int:
+        _, node_bytes = _split(width, adjacency.num_nodes, budget)
+        total = adjacency.num_nodes * (4 * width + ROW_BYTES) + len(adjacency.indices) * EDGE_BYTES
+        return max(budget.workers, -(-total // node_bytes))
+
+    return below + once + once * passes(layer.row_width) < below * passes(layer.in_dim)
+
+
+def _rows_stage(k: int, width: int, store: str, n: int, budget: Budget) -> Stage:
+    each = max(1, min(FILE_BYTES // (width * np.dtype(store).itemsize), -(-n // budget.workers)))
+    return Stage(k, "rows", width, store, (*range(0, n, each), n))
+
+
+def _split(width: int, n: int, budget: Budget) -> tuple[int, int]:
+    """Source rows in memory at a time, and bytes for a block of nodes."""
+    source_rows = max(1, min(n, int(budget.bytes * SOURCE_SHARE) // (4 * width)))
+    return source_rows, max(1, budget.bytes - source_rows * 4 * width)
+
+
+def _whole_lists(layer: SageLayer, k: int, dim: int, kind: str, adjacency: Adjacency, budget: Budget) -> Stage:
+    """Half of the memory for rows, half for the aggregator that reads them."""
+    half = budget.bytes // 2
+    gathered = 8 * layer.in_dim + 64
+    cells = max(1, half // _cell_bytes(layer))
+    cuts = _cuts(adjacency, gathered, gathered, half, budget.workers)
+    return Stage(k, "nodes", dim, kind, cuts, cells=cells)
+
+
+def _cuts(adjacency: Adjacency, row_bytes: int, edge_bytes: int, limit: int, workers: int) -> tuple[int, ...]:
+    """Where blocks of nodes begin, and the end: each within `limit`, and at least one for each worker."""
+    total = adjacency.num_nodes * row_bytes + len(adjacency.indices) * edge_bytes
+    limit = min(limit, -(-total // workers))
+    cuts, left = [0], limit
+    for start, pointers in adjacency.chunks():
+        weights = np.diff(pointers) * edge_bytes + row_bytes
+        done = 0
+        while done < len(weights):
+            total_here = np.cumsum(weights[done:])
+            fits = int(np.searchsorted(total_here, left, side="right"))
+            if fits == len(total_here):
+                left -= int(total_here[-1])
+                break
+            if cuts[-1] == start + done and fits == 0:
+                fits = 1  # a row that is larger than the limit is a block
+            done += fits
+            cuts.append(start + done)
+            left = limit
+    if cuts[-1] != adjacency.num_nodes:
+        cuts.append(adjacency.num_nodes)
+    return tuple(cuts)
+
+
+def _beside(layer: SageLayer, dim: int) -> int:
+    """Memory of chunks of rows and runs of edges, whatever the block."""
+    width = max(layer.in_dim, layer.row_width)
+    return CHUNK_ROWS * 4 * (5 * layer.in_dim + 3 * width + 4 * dim) + RUN_EDGES * 64 + RUN_ROWS * 12 * width
+
+
+def _least(layer: SageLayer, degree: int) -> int:
+    """Memory for a block of the node with the most neighbors and for one source row."""
+    if combines(layer.aggregator) is None:
+        return 2 * max((degree + 1) * (8 * layer.in_dim + 64), max(degree, 1) * _cell_bytes(layer))
+    width = max(layer.in_dim, layer.row_width)
+    return 4 * width + ROW_BYTES + degree * (EDGE_BYTES + 64) + int(4 * width / SOURCE_SHARE) + 1
+
+
+def _cell_bytes(layer: SageLayer) -> int:
+    """A neighbor's share while an LSTM runs: its vector, the gates, the states."""
+    return 4 * (4 * layer.in_dim + 12 * layer.aggregator.out_dim) + 64

@@ -1,0 +1,122 @@
+"""The folder of a whole-graph inference: what it is for, its plan, and the blocks that are done.
+
+A block is done when its note (`00003.json`: rows, bytes, checksum) is there, which is written after the block itself.
+"""
+
+import fcntl
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphsage.atomic import atomic_file, writing
+from graphsage.errors import DataError, OutputError
+from graphsage.graph.external.row_file import RowFile, RowWriter
+from graphsage.inference.blocks.plan import Stage
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Work:
+    folder: Path
+    purpose: dict[str, Any]
+    """What the result depends on: a restart with another purpose is refused."""
+    graph: Path
+    """The graph folder."""
+    adjacency: Path
+    """Where the edges are: the graph folder, or its capped form below this one."""
+    seed: int
+    degree_features: bool
+    worker_bytes: int
+    stages: tuple[Stage, ...]
+
+    @classmethod
+    def open(cls, folder: Path) -> "Work":
+        path = folder / "work.json"
+        try:
+            about = json.loads(path.read_text(encoding="utf-8"))
+            if about["format"] != FORMAT:
+                raise DataError(f"{folder} has the work of another version of graphsage; delete it to begin anew")
+            stages = tuple(Stage.from_dict(stage) for stage in about["stages"])
+            return cls(folder, about["purpose"], Path(about["graph"]), Path(about["adjacency"]), about["seed"],
+                       about["degree_features"], about["worker_bytes"], stages)  # fmt: skip
+        except FileNotFoundError:
+            raise DataError(f"{folder} is not a work folder: work.json is missing") from None
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"{path} is damaged ({error!r}); delete {folder} to begin anew") from error
+
+    def save(self) -> None:
+        about = {"format": FORMAT, "purpose": self.purpose, "graph": str(self.graph), "adjacency": str(self.adjacency),
+                 "seed": self.seed, "degree_features": self.degree_features, "worker_bytes": self.worker_bytes,
+                 "stages": [stage.as_dict() for stage in self.stages]}  # fmt: skip
+        with atomic_file(self.folder / "work.json") as temporary:
+            temporary.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+    def block(self, stage: int, block: int) -> Path:
+        return self.folder / self.stages[stage].name / f"{block:05d}.npy"
+
+    def blocks(self, stage: int) -> list[Path]:
+        return [self.block(stage, block) for block in range(self.stages[stage].blocks)]
+
+    def note(self, stage: int, block: int) -> Path:
+        return self.block(stage, block).with_suffix(".json")
+
+    def missing(self, stage: int) -> list[int]:
+        """Blocks without a note, or whose file has not the length that the note says."""
+        return [block for block in range(self.stages[stage].blocks) if self._noted(stage, block) is None]
+
+    def _noted(self, stage: int, block: int) -> dict[str, Any] | None:
+        try:
+            note: dict[str, Any] = json.loads(self.note(stage, block).read_text(encoding="utf-8"))
+            whole = self.block(stage, block).stat().st_size == note["bytes"]
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+        return note if whole else None
+
+    def forget_damaged(self) -> int:
+        """Remove the notes of blocks whose bytes are not those that were written, so that they are computed again."""
+        bad = 0
+        for stage in range(len(self.stages)):
+            for block in range(self.stages[stage].blocks):
+                note = self._noted(stage, block)
+                if note is not None and RowFile(self.block(stage, block)).checksum() != note["crc32"]:
+                    self.note(stage, block).unlink()
+                    bad += 1
+        return bad
+
+    def remove_before(self, stage: int) -> None:
+        """The files of stages that nothing reads any more, now that `stage` is whole."""
+        for before in self.stages[:stage]:
+            shutil.rmtree(self.folder / before.name, ignore_errors=True)
+
+    @contextmanager
+    def writing_block(self, stage: int, block: int) -> Iterator[RowWriter]:
+        """Rows of a block; when the `with` ends, the file and then its note appear, whole or not at all."""
+        about = self.stages[stage]
+        path = self.block(stage, block)
+        with atomic_file(path) as temporary:
+            with RowWriter(temporary, about.type, (about.width,)) as writer:
+                yield writer
+            note = {"rows": writer.count, "bytes": temporary.stat().st_size, "crc32": writer.checksum}
+        with atomic_file(self.note(stage, block)) as temporary:
+            temporary.write_text(json.dumps(note) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Only one command at a time hands out the blocks of a folder; the system frees the lock if it dies."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / "lock").open("w")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputError(f"{folder} is in use by another graphsage; wait for it to end") from None
+        yield

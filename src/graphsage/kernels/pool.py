@@ -1,0 +1,56 @@
+"""Equation 3 on a CPU for rows that do not learn: max over neighbors of ReLU(W x_u + b), with the gradients of W and b.
+
+Each distinct row is multiplied once. The gradient of W needs no second product of that size: of a row's neighbors
+only one, the winner, has a say in each column, so a weighted sum of the winners' rows is enough.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from graphsage.kernels import scratch
+from graphsage.kernels.maximum import gathered_maximum
+
+BLOCK_ROWS = 32  # the neighbors of so few rows stay in cache while every column picks its winners among them
+PIECE = 320  # columns that are summed at once: what fits the registers
+
+
+def frozen_relu_max(x: Tensor, weight: Tensor, bias: Tensor, index: Tensor, present: Tensor) -> Tensor:
+    """x (M, D), weight (C, D), bias (C,), index (R, S), present (R,) -> (R, C), zero where nobody is present."""
+    best: Tensor = _FrozenReluMax.apply(x, weight, bias, index, present)  # type: ignore[no-untyped-call]
+    return best
+
+
+class _FrozenReluMax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, weight: Tensor, bias: Tensor, index: Tensor,
+                present: Tensor) -> Tensor:  # fmt: skip
+        table = torch.mm(x, weight.t(), out=scratch.take(len(x), len(weight), x.dtype))
+        best, winner = gathered_maximum(table, index)
+        best.add_(bias).clamp_min_(0).mul_(present[:, None])  # bias and ReLU commute with the maximum
+        ctx.save_for_backward(x, index, best, winner)
+        return best
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        x, index, best, winner = ctx.saved_tensors  # type: ignore[attr-defined]
+        grad = torch.ops.aten.threshold_backward.grad_input(  # grad * (best > 0), in one pass
+            grads[0], best, 0, grad_input=scratch.take_like(grads[0])
+        )
+        return None, winners_sum(grad, x, index, winner), grad.sum(dim=0), None, None
+
+
+def winners_sum(grad: Tensor, x: Tensor, index: Tensor, winner: Tensor) -> Tensor:
+    """Sum over rows r of grad[r, c] times row index[r, winner[r, c]] of x, for each column c: (C, D)."""
+    columns, dim = grad.shape[1], x.shape[1]
+    pieces = next((count for count in range(1, 9) if dim % count == 0 and dim // count <= PIECE), 1)
+    parts = x.view(-1, dim // pieces)  # row m of x is the rows m * pieces, m * pieces + 1, ... of this
+    total = x.new_zeros(pieces, columns, dim // pieces)
+    for start in range(0, len(grad), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        place = index[rows].gather(1, winner[rows].long()).t().contiguous().mul_(pieces)
+        weights = grad[rows].t().contiguous()
+        for piece in range(pieces):
+            total[piece] += F.embedding_bag(place, parts, per_sample_weights=weights, mode="sum")
+            place += 1
+    return total.transpose(0, 1).reshape(columns, dim)

@@ -1,0 +1,142 @@
+"""The protocol's shortcut: a full gate turns whole requests away unread, and nothing else is mistaken for one."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from graphsage.serving.protocol import LONGEST_HEAD, is_whole_request, protocol_for
+
+
+@pytest.mark.parametrize(("data", "whole"), [
+    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", True),
+    (b"GET /v1/model HTTP/1.1\r\nhost: x\r\n\r\n", True),
+    (b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", False),
+    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 3\r\n\r\n{}", False),
+    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}GET", False),
+    (b"POST /v1/embed HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", False),
+    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: x\r\n\r\n{}", False),
+    (b"POST /v1/embed HTTP/1.1\r\nContent-Le", False),
+    (b"", False),
+])  # fmt: skip
+def test_the_shortcut_takes_whole_plain_requests_only(data: bytes, whole: bool) -> None:
+    assert is_whole_request(data) is whole
+
+
+class Wire:
+    """A transport that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.sent, self.closed = b"", False
+
+    def write(self, data: bytes) -> None:
+        self.sent += data
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    def get_extra_info(self, name: str) -> None:
+        return None
+
+
+class Door:
+    """A gate that is full, or not."""
+
+    full, away = True, 0
+
+    def turned_away(self) -> None:
+        self.away += 1
+
+
+WHOLE = b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@contextmanager
+def wired(gate: Door) -> Iterator[tuple[Any, Wire, list[str]]]:
+    """A connection of the service's protocol to an application that answers 200, and the paths that came to that."""
+    seen: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["path"])
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    config = uvicorn.Config(app, log_level="critical", access_log=False, server_header=False, date_header=False)
+    config.load()
+    loop, wire = asyncio.new_event_loop(), Wire()
+    try:
+        protocol: Any = protocol_for(gate)(config, ServerState(), {}, loop)  # type: ignore[arg-type]
+        protocol.connection_made(wire)
+        protocol.settle = lambda: loop.run_until_complete(asyncio.sleep(0.001))
+        yield protocol, wire, seen
+        protocol.connection_lost(None)
+    finally:
+        loop.close()
+
+
+def test_a_full_gate_answers_whole_requests_without_reading_them() -> None:
+    gate = Door()
+    with wired(gate) as (protocol, wire, seen):
+        for turn in range(1, 4):
+            protocol.data_received(WHOLE)
+            assert (wire.sent.count(b"HTTP/1.1 429"), gate.away, seen) == (turn, turn, [])
+        assert b"retry-after: 1" in wire.sent
+        gate.full = False
+        protocol.data_received(WHOLE)
+        protocol.settle()
+        assert seen == ["/v1/embed"]
+
+
+def test_what_is_half_read_is_not_mistaken_for_a_request() -> None:
+    gate = Door()
+    with wired(gate) as (protocol, wire, seen):
+        gate.full = False
+        protocol.data_received(b"POST /v1/embed HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % len(WHOLE))
+        protocol.settle()  # answered before the body came
+        gate.full = True
+        protocol.data_received(WHOLE)  # a body that looks like a request
+        assert (gate.away, seen) == (0, ["/v1/embed"])
+        assert wire.sent.count(b"HTTP/1.1") == 1
+        protocol.data_received(WHOLE)
+        assert gate.away == 1
+
+
+def test_who_does_not_read_is_not_written_to_without_end() -> None:
+    gate = Door()
+    with wired(gate) as (protocol, wire, seen):
+        protocol.pause_writing()
+        protocol.data_received(WHOLE)
+        assert (gate.away, wire.sent) == (0, b"")
+        protocol.resume_writing()
+        protocol.settle()
+        assert seen == ["/v1/embed"]
+
+
+def test_a_head_without_end_is_cut_off() -> None:
+    gate = Door()
+    with wired(gate) as (protocol, wire, seen):
+        protocol.data_received(b"GET /v1/model HTTP/1.1\r\n")
+        for _ in range(LONGEST_HEAD // 1000):
+            protocol.data_received(b"x-filler: " + b"y" * 988 + b"\r\n")
+        assert not wire.closed
+        protocol.data_received(b"x-filler: " + b"y" * 988 + b"\r\n")
+        assert wire.closed
+        assert wire.sent.startswith(b"HTTP/1.1 400")
+        assert seen == []
+
+
+def test_a_client_that_is_turned_away_again_and_again_keeps_its_connection() -> None:
+    gate = Door()
+    with wired(gate) as (protocol, wire, _):
+        protocol.data_received(WHOLE)
+        protocol.timeout_keep_alive_handler()
+        assert not wire.closed
+        protocol.timeout_keep_alive_handler()
+        assert wire.closed
