@@ -93,7 +93,7 @@ results-small-graphs: $(STAMP)  ## Measure four small graphs beside PyG: make re
 	@$(BIN)/python benchmarks/small_graphs.py $(DATA) --out results/small-graphs.json
 
 results-plan: $(STAMP)  ## Measure this machine, then the planner beside the clock; best when idle (2 minutes)
-	@OMP_WAIT_POLICY=PASSIVE PYTHONPATH=. $(BIN)/python -m benchmarks.plan
+	@OMP_WAIT_POLICY=PASSIVE PYTHONPATH=. $(BIN)/python -m benchmarks.plan $(if $(BUSY),--busy)
 
 results-quick: $(STAMP)  ## Reproduce the paper's trends: make results-quick PPI=path/to/ppi DEBIAN=path/to/debian (an hour)
 	@$(BIN)/graphsage reproduce all --data setmm $(if $(PPI),--data ppi=$(PPI)) $(if $(DEBIAN),--data debian=$(DEBIAN)) \

@@ -80,7 +80,10 @@ def test_pool_and_lstm_read_each_node_once() -> None:
         work = training_step(GRAPH, Model(name, (5, 3), 4, 7, classes=2), 2)
         assert work.gathers[0] == Gather("select", seen, 24, GRAPH.feature_bytes)
     lstm = training_step(GRAPH, Model("lstm", (5, 3), 4, 7, classes=2), 2)
-    assert lstm.recurrent == 8 * 7 * (8 * 5 * (2 * (6 + 7) + 7) + 2 * 3 * 3 * (4 + 7))
+    assert lstm.recurrent == 24 * 7 * 7 * (8 * 5 + 2 * 3)
+    first = 4 * seen * 6 * 28 + 2 * 8 * 4 * (2 * 6 + 3 * 7)  # gates of the distinct rows, then W
+    second = 6 * 8 * 4 * 28 + 6 * 2 * 4 * 11
+    assert lstm.products == pytest.approx(first + second + 6 * 2 * 4 * 2)
 
 
 def test_inference_reads_each_stored_edge_once_a_layer() -> None:

@@ -6,6 +6,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from graphsage.cluster.plan.profile import Profile, Rate
 from graphsage.cluster.plan.reduce import reduce_rates
 from graphsage.kernels.gather import gather_max
 from graphsage.kernels.join import bag_sum
+from graphsage.kernels.lstm_rows import lstm_over_rows
 from graphsage.kernels.memory import table as inference_table
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.random import Stream
@@ -35,16 +37,22 @@ SIZE = 16  # neighbors of a row
 Say = Callable[[str], None]
 
 
-def calibrate(folder: Path | None = None, say: Say = lambda text: None) -> Profile:
-    """Rates of this machine with torch's current number of threads; files to measure the disk go to `folder`."""
+def calibrate(
+    folder: Path | None = None, say: Say = lambda text: None, clock: Callable[[], float] = time.perf_counter
+) -> Profile:
+    """Rates of this machine with torch's current number of threads; files to measure the disk go to `folder`.
+
+    On a busy machine `clock` may be time.process_time, with one thread: then other work counts for less.
+    """
+    watch = Stopwatch(clock)
     say("gathering rows from tables of growing size")
-    gather = _gather_rates()
+    gather = _gather_rates(watch)
     say("products, passes and draws")
-    product, (stream, fresh), call = _product_flops(), _stream_bytes(), _call_seconds()
-    both, forward = _recurrent_flops()
-    row, draw, compare = _draw_seconds()
+    product, (stream, fresh), call = _product_flops(watch), _stream_bytes(watch), _call_seconds(watch)
+    both, forward = _recurrent_flops(watch)
+    row, draw, compare = _draw_seconds(watch)
     say("steps of almost nothing")
-    steps = {name: _empty_step(name) for name in ("mean", "gcn", "lstm", "pool", "meanpool")}
+    steps = {name: _empty_step(watch, name) for name in ("mean", "gcn", "lstm", "pool", "meanpool")}
     say("disk")
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         in_order, at_random = disk_rates(Path(scratch) / "file")
@@ -58,14 +66,18 @@ def calibrate(folder: Path | None = None, say: Say = lambda text: None) -> Profi
     )  # fmt: skip
 
 
-def fastest(call: Callable[[], Any], tries: int = TRIES) -> float:
-    call()
-    seconds = []
-    for _ in range(tries):
-        begin = time.perf_counter()
+@dataclass(frozen=True)
+class Stopwatch:
+    clock: Callable[[], float]
+
+    def fastest(self, call: Callable[[], Any], tries: int = TRIES) -> float:
         call()
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds)
+        seconds = []
+        for _ in range(tries):
+            begin = self.clock()
+            call()
+            seconds.append(self.clock() - begin)
+        return max(min(seconds), 1e-9)
 
 
 def _mean(table: Tensor, index: Tensor) -> Callable[[], Any]:
@@ -104,7 +116,7 @@ KINDS: dict[str, Callable[[Tensor, Tensor], Callable[[], Any]]] = {
 }  # fmt: skip
 
 
-def _gather_rates() -> dict[str, tuple[Rate, ...]]:
+def _gather_rates(watch: Stopwatch) -> dict[str, tuple[Rate, ...]]:
     """Of each kind and table size: the cost of a row, and of a byte, from a narrow and a wide one."""
     rates: dict[str, list[Rate]] = {kind: [] for kind in KINDS}
     for size in TABLES:
@@ -113,7 +125,7 @@ def _gather_rates() -> dict[str, tuple[Rate, ...]]:
                  for table, rows in zip(tables, ROWS, strict=True)]  # fmt: skip
         for kind, prepare in KINDS.items():
             seconds = [
-                fastest(prepare(table, index)) / index.numel() for table, index in zip(tables, draws, strict=True)
+                watch.fastest(prepare(table, index)) / index.numel() for table, index in zip(tables, draws, strict=True)
             ]
             value = 2 if kind == "half" else 4
             row, byte = _fit([[1, width * value] for width in WIDTHS], seconds)
@@ -128,46 +140,50 @@ def _fit(costs: list[list[float]], seconds: list[float]) -> list[float]:
     return [float(value) for value in nnls(weighted / scale, np.ones(len(seconds)))[0] / scale]
 
 
-def _product_flops() -> float:
+def _product_flops(watch: Stopwatch) -> float:
     """As layers make them: many rows times W, then the transposed product of the gradient; narrow and wide."""
     rows, flops, seconds = 8192, 0.0, 0.0
     for inner, width in ((128, 512), (512, 256)):
         x, w, g = torch.rand(rows, inner), torch.rand(width, inner), torch.rand(rows, width)
         flops += 4 * rows * inner * width
-        seconds += fastest(lambda x=x, w=w, g=g: (x @ w.t(), g.t() @ x))  # type: ignore[misc]
+        seconds += watch.fastest(lambda x=x, w=w, g=g: (x @ w.t(), g.t() @ x))  # type: ignore[misc]
     return flops / seconds
 
 
-def _stream_bytes() -> tuple[float, float]:
+def _stream_bytes(watch: Stopwatch) -> tuple[float, float]:
     """Into memory that is there, and into new memory."""
     x, y = torch.rand(1 << 23), torch.rand(1 << 23)
-    return 3 * x.nbytes / fastest(lambda: torch.add(x, y, out=y)), 3 * x.nbytes / fastest(lambda: torch.add(x, y))
+    return 3 * x.nbytes / watch.fastest(lambda: torch.add(x, y, out=y)), 3 * x.nbytes / watch.fastest(
+        lambda: torch.add(x, y)
+    )
 
 
-def _call_seconds() -> float:
+def _call_seconds(watch: Stopwatch) -> float:
     x = torch.rand(64, 8)
-    return fastest(lambda: [x[at : at + 1].mul_(1.0) for at in range(64)]) / 64
+    return watch.fastest(lambda: [x[at : at + 1].mul_(1.0) for at in range(64)]) / 64
 
 
-def _recurrent_flops() -> tuple[float, float]:
-    """Of an LSTM over drawn neighbors with its gradients, and forward over whole lists of neighbors."""
-    rows, size, dim, inner = 512, 16, 128, 128
-    aggregator = LSTMAggregator(dim, inner)
-    table, keys = torch.rand(rows * size, dim), Stream(0, "exact").keys(torch.arange(rows))
-    x, index = table.view(rows, size, dim), torch.arange(rows * size)
-    lists = Neighborhood.ragged(index, torch.arange(0, rows * size + 1, size), keys)
+def _recurrent_flops(watch: Stopwatch) -> tuple[float, float]:
+    """Of an LSTM's hidden state over drawn neighbors, with its gradients and gates; and of a whole LSTM forward over
+    lists of neighbors."""
+    rows, size, dim, inner = 512, 16, 8, 128  # an input so narrow that the hidden state is all
+    narrow, index = torch.rand(rows, dim), torch.randint(rows, (rows, size), generator=torch.Generator().manual_seed(0))
+    weights = [torch.rand(4 * inner, width, requires_grad=True) for width in (dim, inner)]
+    bias = torch.zeros(4 * inner, requires_grad=True)
 
     def both() -> None:
-        aggregator.zero_grad()
-        torch.autograd.backward(aggregator.lstm(x)[1][0].sum())
+        torch.autograd.backward(lstm_over_rows(narrow, weights[0], weights[1], bias, index).sum())
 
-    cells = 2 * 4 * inner * rows * size
+    aggregator, below = LSTMAggregator(128, inner), torch.rand(rows * size, 128)
+    keys, offsets = Stream(0, "exact").keys(torch.arange(rows)), torch.arange(0, rows * size + 1, size)
+    lists = Neighborhood.ragged(torch.arange(rows * size), offsets, keys)
     with torch.no_grad():
-        forward = fastest(lambda: aggregator(table, lists, index[:rows]))
-    return cells * (2 * (dim + inner) + inner) / fastest(both), cells * (dim + inner) / forward
+        forward = watch.fastest(lambda: aggregator(below, lists, torch.arange(rows)))
+    cells = 2 * 4 * inner * rows * size
+    return 3 * cells * inner / watch.fastest(both), cells * (128 + inner) / forward
 
 
-def _draw_seconds() -> tuple[float, float, float]:
+def _draw_seconds(watch: Stopwatch) -> tuple[float, float, float]:
     """For a row, for each neighbor that it draws, and for each pair of them that is compared."""
     nodes, degree, rows = 1 << 18, 32, 8192
     generator = torch.Generator().manual_seed(0)
@@ -176,18 +192,18 @@ def _draw_seconds() -> tuple[float, float, float]:
     who = torch.randint(nodes, (rows,), generator=generator)
     keys = Stream(0, "neighbors").keys(who)
     sizes = (2, 5, 10, 25)
-    seconds = [fastest(partial(hop, indptr, indices, who, keys, 1, size)) / rows for size in sizes]
+    seconds = [watch.fastest(partial(hop, indptr, indices, who, keys, 1, size)) / rows for size in sizes]
     row, draw, compare = _fit([[1, size, size**2] for size in sizes], seconds)
     return row, draw, compare
 
 
-def _empty_step(aggregator: str) -> float:
+def _empty_step(watch: Stopwatch, aggregator: str) -> float:
     """Training of a few nodes with a few numbers: all that is left is starting the operations."""
     from graphsage.cluster.plan.steps import TrainingSteps
     from graphsage.training.config import Config
 
     config = Config(aggregator=aggregator, sample_sizes=(2, 2), dim=8, hidden_dim=8, batch_size=4)
-    return fastest(TrainingSteps.made(64, 8, 4, 4, config).run, 20)
+    return watch.fastest(TrainingSteps.made(64, 8, 4, 4, config).run, 20)
 
 
 def _about() -> dict[str, Any]:

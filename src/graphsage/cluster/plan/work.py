@@ -15,6 +15,7 @@ from graphsage.model.aggregators.pool import POOL_DIM
 FLOAT = 4
 UNIT_ROWS = 512  # ReLU and scaling to length 1 take so many rows at a time
 JOIN_BYTES = 1 << 19  # and gathering features so many bytes
+WINNER_ROWS = 32  # whose neighbors are in cache while each column of pool picks its winners
 HIDDEN = {"pool": POOL_DIM, "meanpool": POOL_DIM, "lstm": LSTM_DIM}
 AGGREGATORS = ("mean", "gcn", "lstm", "pool", "meanpool")
 
@@ -168,11 +169,14 @@ def _first_layer(graph: Graph, model: Model, rows: float) -> Work:
     seen = distinct(rows * (size + 1), graph.nodes)
     read = Work((Gather("select", seen, graph.row_bytes, table),), streamed=3 * FLOAT * seen * dim)
     if model.recurrent:
-        sequence = Gather("select", rows * size, FLOAT * dim, FLOAT * seen * dim)
-        cells = 2 * 4 * inner * rows * size
-        work = read + Work((sequence,), recurrent=cells * (2 * (dim + inner) + inner), streamed=2 * sequence.bytes)
+        work = read + Work(products=4 * seen * dim * 4 * inner) + _steps_in_time(rows, size, inner, seen)
+    elif model.aggregator == "pool":
+        # The gradient of W_pool is a sum of the winners' rows, which are in cache: one for each row and column.
+        winners = Gather("mean", rows * inner, FLOAT * dim, FLOAT * WINNER_ROWS * size * dim)
+        work = read + Work((winners,), products=2 * seen * dim * inner) + _maximum(rows, size, inner, seen)
     else:
-        work = read + Work(products=4 * seen * dim * inner) + _maximum(rows, size, inner, FLOAT * seen * inner)
+        merged = Gather("mean", 2 * rows * size, FLOAT * inner, FLOAT * seen * inner)
+        work = read + Work((merged,), products=4 * seen * dim * inner, streamed=4 * FLOAT * seen * inner)
     # The row's own half of W needs no gradient below; the aggregator's half does.
     return work + Work(products=2 * rows * width * (2 * dim + 3 * inner), streamed=2 * FLOAT * rows * (dim + inner))
 
@@ -182,18 +186,24 @@ def _upper_layer(model: Model, rows: float, below: float, size: int) -> Work:
     width, inner = model.width, model.inner
     work = Work(products=6 * rows * model.fan_in(width) * width, streamed=2 * FLOAT * below * width)
     if model.recurrent:
-        return work + Work(recurrent=3 * 2 * 4 * inner * rows * size * (width + inner),
-                           streamed=4 * FLOAT * rows * size * width)  # fmt: skip
+        return work + Work(products=6 * below * width * 4 * inner) + _steps_in_time(rows, size, inner, below)
     if not model.averages:
         # The maximum reads them once; its gradient compares, counts and divides.
         work += Work(products=6 * below * width * inner, streamed=8 * FLOAT * below * inner)
     return work
 
 
-def _maximum(rows: float, size: int, inner: int, table: float) -> Work:
-    """A running maximum over gathered rows, each compared and merged while it is in cache; its gradient finds the
-    winners (two bytes made into eight, twice) and adds to their rows."""
-    return Work((Gather("merge", rows * size, FLOAT * inner, table),), streamed=42 * rows * inner + 2 * table)
+def _maximum(rows: float, size: int, inner: int, seen: float) -> Work:
+    """A running maximum over gathered rows, each compared and merged while it is in cache; two bytes name the winner."""
+    table = FLOAT * seen * inner
+    return Work((Gather("merge", rows * size, FLOAT * inner, table),), streamed=30 * rows * inner + table)
+
+
+def _steps_in_time(rows: float, size: int, inner: int, seen: float) -> Work:
+    """An LSTM's hidden state: S products one after the other, three times with the gradients; the rate that they are
+    measured at includes the gates. What the input adds to those is projected once a row, gathered and scattered back."""
+    gates = Gather("select", 2 * rows * size, FLOAT * 4 * inner, FLOAT * seen * 4 * inner)
+    return Work((gates,), recurrent=3 * 2 * 4 * inner * inner * rows * size)
 
 
 def inference(graph: Graph, model: Model) -> list[Work]:
