@@ -10,6 +10,8 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from graphsage import errors
 from graphsage.errors import ConfigError, GraphSageError, LostRankError
@@ -62,10 +64,10 @@ def join(device: str = "auto", timeout: float = TIMEOUT_SECONDS) -> Iterator[Ran
 
 
 def _meet(backend: str, timeout: timedelta) -> None:
-    store, rank, count = next(dist.rendezvous("env://", timeout=timeout))
+    store, rank, count = next(rendezvous("env://", timeout=timeout))
     if os.environ.get("GROUP_WORLD_SIZE", "1") == "1":
         # torchrun keeps its store when it starts ranks again, and with it the addresses of those that died.
-        store = dist.PrefixStore(f"attempt {restarts()}", store)
+        store = PrefixStore(f"attempt {restarts()}", store)
     dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=timeout)
 
 
