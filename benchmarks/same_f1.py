@@ -54,7 +54,7 @@ def run(asked: argparse.Namespace) -> int:
 def join(asked: argparse.Namespace) -> int:
     records = [json.loads(path.read_text(encoding="utf-8")) for path in asked.files]
     rows = [row for record in records for row in record["rows"]]
-    runs = [{key: record[key] for key in ("command", "hardware", "versions")} for record in records]
+    runs = [{key: record.get(key) for key in ("command", "hardware", "versions")} for record in records]
     apart = []
     for row in rows:
         row["mean"], row["spread"] = statistics.mean(row["f1"]), statistics.stdev(row["f1"])
