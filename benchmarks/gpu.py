@@ -119,7 +119,7 @@ def main() -> int:
         try:
             found[name] = round(call(), 2)
         except Exception as error:
-            found[name] = f"{type(error).__name__}: {str(error)[:300]}"
+            found[name] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         torch.cuda.empty_cache()
         print(f"{name}: {found[name]}  ({time.monotonic() - begin:.0f} s)", flush=True)
 
