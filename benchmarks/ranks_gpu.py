@@ -1,8 +1,8 @@
 """The captured training step shared by ranks: `PYTHONPATH=src python -m benchmarks.ranks_gpu --ranks 2`, on a GPU.
 
 Trains the Reddit-shaped graph for some steps with one rank and with several on the GPUs there are (several on one GPU
-go through the host's memory by gloo; each on its own by NCCL), checks that the losses agree, and measures the step. Needs
-torch with Triton, NumPy and safetensors. Writes results/scale/ranks-gpu.json.
+go through the host's memory by gloo; each on its own by NCCL), checks that the losses agree, and measures the step.
+Needs torch with Triton, NumPy and safetensors. Writes results/scale/ranks-gpu.json.
 """
 
 import argparse

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import generate_plan
 import generate_scale
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "search", "plot", "info", "data", "data list",
-            "data convert", "serve", "live", "live create", "live backup", "live restore", "live compact",
+COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "search", "plot", "plan", "info", "data",
+            "data list", "data convert", "serve", "live", "live create", "live backup", "live restore", "live compact",
             "live verify", "data build", "data build tables", "data build setmm", "data build debian",
             "data build reddit", "data build citation", "data build ppi", "reproduce")  # fmt: skip
 
@@ -259,12 +260,49 @@ def help_page() -> str:
     return "\n".join(parts) + "\n"
 
 
+def ranks() -> str:
+    record = result("scale/ranks")
+    workers = str(record["workers"])
+    lines = [f"| data | 1 rank: test micro-F1 | {workers} ranks | largest difference of a seed |",
+             "| --- | --- | --- | --- |"]  # fmt: skip
+    for part in record["data"]:
+        means = part["test_micro_f1_mean"]
+        lines.append(f"| {part['data']} | {means['1']:.4f} | {means[workers]:.4f} | "
+                     f"{part['largest_score_difference']:.4f} |")  # fmt: skip
+    epochs = ", ".join(f"{part['data']} {part['epochs']}" for part in record["data"])
+    note = (f"GraphSAGE-mean with the defaults, mean of {record['seeds']} seeds, epochs: {epochs}. "
+            "[results/scale/ranks.json](../results/scale/ranks.json), "
+            "`make results-ranks PPI=path/to/ppi`.")  # fmt: skip
+    return "\n".join([*lines, "", note])
+
+
+def larger_than_memory() -> str:
+    record = result("scale/larger-than-memory")
+    lines = ["| nodes | batches | read-ahead | steps/s | read from disk a step |", "| --- | --- | --- | --- | --- |"]
+    for way in record["ways"]:
+        name = {"shuffled": "as they come", "local": "`--local-order`"}[way["nodes"]]
+        batch = "any nodes" if way["together"] == 1 else f"runs of {way['together']} rows"
+        ahead = ("off" if way["no_read_ahead"] else "on") + ("" if way["limited"] else "; memory not limited")
+        lines.append(f"| {name} | {batch} | {ahead} | {way['steps_per_second']:.2f} | "
+                     f"{way['bytes_read_per_step'] / 1e6:.1f} MB |")  # fmt: skip
+    note = (f"{record['nodes']:,} nodes with {record['features']} float16 features "
+            f"({record['table_bytes'] / 1e9:.2f} GB), {record['limit_bytes'] / 1e6:.0f} MB of memory allowed, "
+            f"{record['batch']} targets a step, sample sizes {', '.join(map(str, record['sample_sizes']))}, on a disk "
+            f"that delivers {record['disk_bytes_per_second_in_order'] / 1e6:.0f} MB/s in order; cores shared with "
+            "other work. [results/scale/larger-than-memory.json](../results/scale/larger-than-memory.json), "
+            "`python -m benchmarks.larger_than_memory --folder DISK`.")  # fmt: skip
+    return "\n".join([*lines, "", note])
+
+
 TABLES: dict[str, Callable[[], str]] = {"setmm": setmm, "ppi": ppi, "debian": debian, "small_graphs": small_graphs,
                                         "serve_load": serve_load, "serve_faults": serve_faults,
                                         "serve_sizing": serve_sizing, "bench_cpu": bench_cpu, "bench_gpu": bench_gpu,
-                                        "same_f1": same_f1, "growth": growth,
+                                        "same_f1": same_f1, "growth": growth, "ranks": ranks,
+                                        "larger_than_memory": larger_than_memory,
                                         "larger_graph": lambda: generate_scale.larger_graph(result),
-                                        "ray_faults": lambda: generate_scale.ray_faults(result)}  # fmt: skip
+                                        "ray_faults": lambda: generate_scale.ray_faults(result),
+                                        "plan": lambda: generate_plan.plan(result),
+                                        "scales": lambda: generate_plan.scales(ROOT)}  # fmt: skip
 PAGES = ("README.md", "docs/tables.md", "docs/tutorial.md", "docs/serving.md", "docs/performance.md", "docs/scale.md")
 
 

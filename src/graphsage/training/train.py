@@ -19,6 +19,7 @@ from graphsage.features.scaler import fit_scaler
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.check import check_graph
 from graphsage.graph.graph import Graph
+from graphsage.graph.paging import exceeds_memory, read_ahead
 from graphsage.graph.split import Split, training_graph
 from graphsage.inference.model import Model, input_tables, labeled
 from graphsage.inference.place import place_features
@@ -94,6 +95,8 @@ def set_up(data: Graph | Dataset, split: Split | str | None, config: Config, dev
     model.about = {"config": config.as_dict(), **(data.about if isinstance(data, Dataset) else {}), **about}
     model.to(device)
     placed = place_features(graph.features, device, config.feature_type)
+    if placed is not None and exceeds_memory(placed):
+        read_ahead(placed, False)
     here = graph.replace(features=None).to(device).replace(features=placed)  # one copy serves training and validation
     seen = seen.replace(features=None, labels=None).to(device).replace(features=placed, labels=here.labels)
     capped = cap_degrees(seen, config.max_degree, seed=config.seed, cap=config.sampling().cap)

@@ -1,0 +1,88 @@
+"""One rank and two train the same model: `PYTHONPATH=src python -m benchmarks.ranks --data setmm --data ppi=FOLDER`.
+
+Runs `graphsage train` with and without --workers for each data set and seed, the same batch in total, and
+`graphsage evaluate` on the test part. Writes results/scale/ranks.json, and exits 1 where a score differs by more than
+`LIMIT`.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.numpy import load_file
+
+LIMIT = 0.005  # seeds differ by about as much; ranks only round differently
+
+
+def graphsage(*words: object) -> dict[str, Any]:
+    command = [sys.executable, "-m", "graphsage", *map(str, words), "--json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def one_run(data: str, workers: int, seed: int, epochs: int, folder: Path) -> dict[str, Any]:
+    run = folder / f"{workers}-{seed}"
+    trained = graphsage("train", data, "--out", run, "--workers", workers, "--seed", seed, "--epochs", epochs,
+                        "--device", "cpu")  # fmt: skip
+    scored = graphsage("evaluate", run, "--device", "cpu")
+    return {"workers": workers, "seed": seed, "steps": trained["steps"], "train_seconds": trained["seconds"],
+            "val_micro_f1": trained["val_f1"], "test_micro_f1": scored["micro_f1"]}  # fmt: skip
+
+
+def difference(folder: Path, workers: int, seed: int) -> float:
+    """The largest difference between weights, in parts of the largest weight."""
+    one, several = (load_file(folder / f"{count}-{seed}" / "model.safetensors") for count in (1, workers))
+    most = max(float(np.abs(value).max()) for name, value in one.items() if "weight" in name)
+    return max(float(np.abs(value - several[name]).max()) for name, value in one.items() if "weight" in name) / most
+
+
+def compare(name: str, data: str, asked: argparse.Namespace) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, runs, weights = Path(scratch), [], []
+        for seed in range(asked.seeds):
+            for workers in (1, asked.workers):
+                runs.append(one_run(data, workers, seed, asked.epochs, folder))
+                print(json.dumps({"data": name, **runs[-1]}), file=sys.stderr, flush=True)
+            weights.append(difference(folder, asked.workers, seed))
+    scores = {count: [run["test_micro_f1"] for run in runs if run["workers"] == count] for count in (1, asked.workers)}
+    pairs = list(zip(scores[1], scores[asked.workers], strict=True))
+    return {"data": name, "epochs": asked.epochs, "runs": runs,
+            "test_micro_f1_mean": {str(count): statistics.mean(values) for count, values in scores.items()},
+            "largest_score_difference": max(abs(a - b) for a, b in pairs),
+            "largest_weight_difference": max(weights)}  # fmt: skip
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--data", action="append", required=True, help="setmm, or NAME=FOLDER")
+    options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--seeds", type=int, default=3)
+    options.add_argument("--epochs", type=int, default=3)
+    options.add_argument("--out", default="results/scale/ranks.json")
+    asked = options.parse_args()
+    found = []
+    for word in asked.data:
+        name, _, place = word.partition("=")
+        found.append(compare(name, place or name, asked))
+    report = {"what": "GraphSAGE-mean, the defaults, trained by one rank and by several; the same batch in total",
+              "workers": asked.workers, "seeds": asked.seeds, "data": found, "limit": LIMIT,
+              "hardware": {"cores": os.cpu_count(), "machine": platform.machine()},
+              "torch": torch.__version__}  # fmt: skip
+    path = Path(asked.out)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    return 1 if max(part["largest_score_difference"] for part in found) > LIMIT else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
