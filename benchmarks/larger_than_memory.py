@@ -141,6 +141,16 @@ def sequential(path: Path) -> float:
     return total / (time.monotonic() - begin)
 
 
+def system_read_ahead(path: Path) -> int | None:
+    """Kilobytes that the system reads ahead on the disk of `path`."""
+    device = path.stat().st_dev
+    block = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
+    for place in (block, block.parent):  # a partition has its disk's
+        if (place / "queue" / "read_ahead_kb").exists():
+            return int((place / "queue" / "read_ahead_kb").read_text())
+    return None
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--folder", type=Path, help="where the tables go, on the disk to be measured")
@@ -174,6 +184,7 @@ def main() -> int:
             make(scratch, asked.nodes, asked.width)
         report = {"what": "training steps from a float16 table larger than the memory allowed, page cache included",
                   "limit_bytes": asked.limit, "batch": asked.batch, "sample_sizes": [10, 5], **described(scratch),
+                  "system_read_ahead_kb": system_read_ahead(scratch),
                   "hardware": {"cores": os.cpu_count(), "machine": platform.machine()},
                   "torch": torch.__version__, "ways": []}  # fmt: skip
         forget(scratch / "shuffled")

@@ -78,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except GraphSageError as error:
         return _failed(str(error), 3 if isinstance(error, LostRankError) else 2, told=error.told)
     except OSError as error:
-        return _failed(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+        sentence = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
+        return _failed(sentence, told=False)
     except KeyboardInterrupt:
         return _failed("interrupted", 130)
     except Exception as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from graphsage.cli.opening import holds_run, lasting_name
-from graphsage.errors import ConfigError, GraphSageError, LostRankError, OutputError
+from graphsage.errors import ConfigError, GraphSageError, OutputError
 
 if TYPE_CHECKING:
     from graphsage.cli.settings import Settings
@@ -73,7 +73,7 @@ def run(asked: Asked) -> None:
             _train(asked, device_of_rank(asked.device), ranks)
         except GraphSageError as error:
             if ranks.rank and error.told is None:
-                error.told = isinstance(error, LostRankError)  # the first rank says that one is lost
+                error.told = True  # all ranks read the same data: the first one has the same to say
             raise
 
 

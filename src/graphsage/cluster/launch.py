@@ -63,7 +63,8 @@ def _fate(codes: Mapping[int, int]) -> str:
 def _environment(workers: int, attempt: int) -> Iterator[None]:
     before = dict(os.environ)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads_of_rank(workers)))
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all ranks are here: no name of this machine need be known
+    if sys.platform == "linux":
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all ranks are here: no name of this machine need be known
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     os.environ[RESTART] = str(attempt)
     try:

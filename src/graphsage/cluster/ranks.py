@@ -10,8 +10,6 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed.distributed_c10d import PrefixStore
-from torch.distributed.rendezvous import rendezvous
 
 from graphsage import errors
 from graphsage.errors import ConfigError, GraphSageError, LostRankError
@@ -64,16 +62,17 @@ def join(device: str = "auto", timeout: float = TIMEOUT_SECONDS) -> Iterator[Ran
 
 
 def _meet(backend: str, timeout: timedelta) -> None:
-    store, rank, count = next(rendezvous("env://", timeout=timeout))
+    store, rank, count = next(dist.rendezvous("env://", timeout=timeout))  # type: ignore[attr-defined]
     if os.environ.get("GROUP_WORLD_SIZE", "1") == "1":
         # torchrun keeps its store when it starts ranks again, and with it the addresses of those that died.
-        store = PrefixStore(f"attempt {restarts()}", store)
+        store = dist.PrefixStore(f"attempt {restarts()}", store)  # type: ignore[attr-defined]
     dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=timeout)
 
 
 def threads_of_rank(ranks: int) -> int:
     """An equal share of the cores this process may use."""
-    return max(1, len(os.sched_getaffinity(0)) // ranks)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // ranks)
 
 
 def _backend(device: str) -> str:

@@ -38,7 +38,7 @@ class RayTasks:
                 self._ray.init(address="local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
             else:
                 self._ray.init(address=address, **quiet)
-        except (ConnectionError, RuntimeError, ValueError, OSError, self._ray.exceptions.RayError) as error:
+        except Exception as error:  # Ray raises plain ones too, when a node does not come up
             first = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise ConfigError(f"no Ray cluster at {address!r} ({first:.200}); start one: `ray start --head`, or use "
                               "--ray local") from error  # fmt: skip

@@ -41,10 +41,12 @@ def share_data(
     try:
         data = load_folder(place)
     except DataError as error:
-        raise DataError(
+        mine_alone = DataError(
             f"rank {ranks.rank} cannot open what rank 0 reads ({error}); write the data with `graphsage data convert` "
             "and give every machine a copy in the same place"
-        ) from error
+        )
+        mine_alone.told = False
+        raise mine_alone from error
     if mine:
         data = dataclasses.replace(mine[0], graph=data.graph, splits={**mine[0].splits, **data.splits})
     ranks.any(False)  # everybody has it open
