@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-ranks results-quick results-larger-graph results-ray bench test-browser load crash fuzz soak sizing clean
+.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-ranks results-quick results-plan results-larger-graph results-ray bench test-browser load crash fuzz soak sizing clean
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -91,6 +91,9 @@ results-ranks: $(STAMP)  ## Train with one rank and with two: make results-ranks
 results-small-graphs: $(STAMP)  ## Measure four small graphs beside PyG: make results-small-graphs DATA=path
 	@[ -n "$(DATA)" ] || { echo "say where the graphs are: make results-small-graphs DATA=path" >&2; exit 2; }
 	@$(BIN)/python benchmarks/small_graphs.py $(DATA) --out results/small-graphs.json
+
+results-plan: $(STAMP)  ## Measure this machine, then the planner beside the clock; best when idle (2 minutes)
+	@OMP_WAIT_POLICY=PASSIVE PYTHONPATH=. $(BIN)/python -m benchmarks.plan $(if $(BUSY),--busy)
 
 results-quick: $(STAMP)  ## Reproduce the paper's trends: make results-quick PPI=path/to/ppi DEBIAN=path/to/debian (an hour)
 	@$(BIN)/graphsage reproduce all --data setmm $(if $(PPI),--data ppi=$(PPI)) $(if $(DEBIAN),--data debian=$(DEBIAN)) \

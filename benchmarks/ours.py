@@ -5,6 +5,7 @@ from torch import nn
 
 from graphsage.graph.graph import Graph
 from graphsage.inference.place import place_features
+from graphsage.kernels import scratch
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.adam import Adam
@@ -37,6 +38,8 @@ class Ours:
         self.optimizer = Adam(module, config.lr or 0.01, clip=config.clip or 0.0)
         self.step: Step = make_step(self.objective, module, self.optimizer, ranks)
         self.done = 0
+        self.memory = scratch.reuse()  # for as long as this object lives, as a whole run of `graphsage.train` does
+        self.memory.__enter__()
 
     def run(self) -> None:
         self.step.run(self.done)

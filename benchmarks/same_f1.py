@@ -9,6 +9,7 @@
 
 import argparse
 import json
+import re
 import statistics
 import sys
 import time
@@ -47,14 +48,19 @@ def run(asked: argparse.Namespace) -> int:
             rows.append({"data": name, "aggregator": aggregator, "device": asked.device, "form": form,
                          "epochs": asked.epochs, "f1": scores, "seconds": seconds})  # fmt: skip
             print(name, aggregator, asked.device, form, [round(s, 4) for s in scores], seconds, flush=True)
-            write_result(asked.out, ABOUT, f"python -m benchmarks.same_f1 {' '.join(sys.argv[1:])}", {"rows": rows})
+            write_result(asked.out, ABOUT, command(), {"rows": rows})
     return 0
+
+
+def command() -> str:
+    """What was typed, with files by their names alone."""
+    return " ".join(["python -m benchmarks.same_f1", *(re.sub(r"[^=]*/", "", word) for word in sys.argv[1:])])
 
 
 def join(asked: argparse.Namespace) -> int:
     records = [json.loads(path.read_text(encoding="utf-8")) for path in asked.files]
     rows = [row for record in records for row in record["rows"]]
-    runs = [{key: record[key] for key in ("command", "hardware", "versions")} for record in records]
+    runs = [{key: record.get(key) for key in ("command", "hardware", "versions")} for record in records]
     apart = []
     for row in rows:
         row["mean"], row["spread"] = statistics.mean(row["f1"]), statistics.stdev(row["f1"])
@@ -66,8 +72,7 @@ def join(asked: argparse.Namespace) -> int:
             if difference > max(3 * error, 0.005):
                 apart.append({"data": key[0], "aggregator": key[1], "difference": difference, "error": error})
         print(*key, *(f"{row['device']} ({row['form']}): {row['mean']:.4f} ± {row['spread']:.4f}" for row in group))
-    command = f"python -m benchmarks.same_f1 {' '.join(sys.argv[1:])}"
-    write_result(asked.out, ABOUT, command, {"runs": runs, "rows": rows, "apart": apart})
+    write_result(asked.out, ABOUT, command(), {"runs": runs, "rows": rows, "apart": apart})
     for row in apart:
         print("apart:", row, file=sys.stderr)
     return 1 if apart else 0

@@ -13,10 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import generate_plan
+import generate_scale
+
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "search", "plot", "info", "data", "data list",
-            "data convert", "serve", "live", "live create", "live backup", "live restore", "live compact",
+COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "search", "plot", "plan", "info", "data",
+            "data list", "data convert", "serve", "live", "live create", "live backup", "live restore", "live compact",
             "live verify", "data build", "data build tables", "data build setmm", "data build debian",
             "data build reddit", "data build citation", "data build ppi", "reproduce")  # fmt: skip
 
@@ -295,7 +298,11 @@ TABLES: dict[str, Callable[[], str]] = {"setmm": setmm, "ppi": ppi, "debian": de
                                         "serve_load": serve_load, "serve_faults": serve_faults,
                                         "serve_sizing": serve_sizing, "bench_cpu": bench_cpu, "bench_gpu": bench_gpu,
                                         "same_f1": same_f1, "growth": growth, "ranks": ranks,
-                                        "larger_than_memory": larger_than_memory}  # fmt: skip
+                                        "larger_than_memory": larger_than_memory,
+                                        "larger_graph": lambda: generate_scale.larger_graph(result),
+                                        "ray_faults": lambda: generate_scale.ray_faults(result),
+                                        "plan": lambda: generate_plan.plan(result),
+                                        "scales": lambda: generate_plan.scales(ROOT)}  # fmt: skip
 PAGES = ("README.md", "docs/tables.md", "docs/tutorial.md", "docs/serving.md", "docs/performance.md", "docs/scale.md")
 
 

@@ -1,5 +1,8 @@
 """Memory that goes from step to step: the same numbers as fresh memory, and never two owners."""
 
+from collections.abc import Iterator
+
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,12 +15,17 @@ from graphsage.kernels.unit import frozen_relu_unit, relu_unit
 ROWS, WIDTH = 300, 128  # large enough to lie in scratch memory
 
 
+@pytest.fixture(autouse=True)
+def reuse() -> Iterator[None]:
+    with scratch.reuse():
+        yield
+
+
 def place(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
 def test_memory_is_taken_again_when_its_last_tensor_is_gone_and_not_before() -> None:
-    scratch.clear()
     first = scratch.take(ROWS, WIDTH)
     at, part = place(first), first[3:, ::2]
     assert place(scratch.take(ROWS, WIDTH)) != at
@@ -28,7 +36,6 @@ def test_memory_is_taken_again_when_its_last_tensor_is_gone_and_not_before() -> 
 
 
 def test_a_batch_of_a_few_rows_less_takes_the_same_memory_and_a_small_one_does_not() -> None:
-    scratch.clear()
     at = place(scratch.take(ROWS, WIDTH))
     assert place(scratch.take(ROWS - 7, WIDTH)) == at
     assert place(scratch.take(ROWS // 2, WIDTH)) != at
@@ -43,21 +50,25 @@ def test_what_is_taken_has_the_asked_shape_and_type_and_begins_at_a_cache_line()
     assert scratch.take(0, 5).shape == (0, 5)
 
 
-def test_clearing_frees_what_nobody_uses_and_nothing_else() -> None:
-    scratch.clear()
-    kept = scratch.take(ROWS, WIDTH).fill_(7)
-    scratch.take(2 * ROWS, WIDTH)
-    scratch.clear()
-    assert [len(buffer.memory) for buffer in scratch._pool().buffers] == [int(ROWS * WIDTH * 4 * 1.04)]
+def test_nothing_is_kept_after_the_outermost_block_and_what_is_in_use_stays_whole() -> None:
+    with scratch.reuse():
+        kept = scratch.take(ROWS, WIDTH).fill_(7)
+    assert scratch._pool().buffers
+    scratch._pool().users = 0  # as if the test's own block had ended
+    with scratch.reuse():
+        scratch.take(ROWS, WIDTH)
+    assert not scratch._pool().buffers
     assert bool((kept == 7).all())
+    scratch.take(ROWS, WIDTH)
+    assert not scratch._pool().buffers
+    scratch._pool().users = 1
 
 
 def test_memory_that_no_step_takes_any_more_is_freed() -> None:
-    scratch.clear()
     scratch.take(ROWS, WIDTH)
-    for _ in range(scratch.PATIENCE):
+    for _ in range(2 * scratch.PATIENCE):
         scratch.take(3 * ROWS, WIDTH)
-    scratch.take(9 * ROWS, WIDTH)
+    assert scratch._pool().buffers
     assert all(len(buffer.memory) > 2 * ROWS * WIDTH * 4 for buffer in scratch._pool().buffers)
 
 
@@ -108,7 +119,6 @@ def test_a_result_that_somebody_keeps_is_not_overwritten_by_later_steps() -> Non
 
 
 def test_a_step_without_a_backward_pass_frees_what_it_took() -> None:
-    scratch.clear()
     x, weight = normal(0, ROWS, 5), normal(1, WIDTH, 5).requires_grad_()
     out = frozen_relu_unit(x, None, weight, True, True)
     at = place(out)

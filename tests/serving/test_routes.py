@@ -2,6 +2,7 @@
 
 import base64
 import json
+import threading
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,11 @@ def test_a_node_is_the_same_alone_in_a_batch_and_stored(client: TestClient) -> N
     others = [{"attributes": {"words": f"about {k}", "size": 1}, "edges": ["node-0"]} for k in KINDS]
     assert vectors(client, ids=["node-2"], nodes=[*others, node])[4] == alone
     assert client.get("/v1/model").json()["graph"]["sequence"] == 0, "asking stored something"
-    assert client.put("/v1/nodes", json={"nodes": [node]}).json() == {"graph": {"generation": 1, "sequence": 1}}
+    model = client.get("/v1/model").json()["model"]
+    stored = {"model": model, "graph": {"generation": 1, "sequence": 1}}
+    assert client.put("/v1/nodes", json={"nodes": [node]}).json() == stored
     assert vectors(client, ids=["new"])[0] == alone
-    assert client.post("/v1/admin/compact").json() == {"graph": {"generation": 2, "sequence": 1}}
+    assert client.post("/v1/admin/compact").json() == {"model": model, "graph": {"generation": 2, "sequence": 1}}
     assert vectors(client, ids=["new"])[0] == alone
 
 
@@ -170,6 +173,46 @@ def test_a_reload_swaps_the_model_and_refuses_a_bad_one(client: TestClient, serv
         assert refused.status_code == 409, refused.text
         assert service.model.version == fresh
         assert len(vectors(client, ids=["node-1"])) == 1
+
+
+def test_a_reload_fails_no_request_and_never_mixes_models(client: TestClient, service: Service) -> None:
+    object.__setattr__(service.settings, "deadline", 120.0)  # however busy the machine is
+    models = [small_model(seed=seed)[0] for seed in (0, 1)]
+    with service.live.reading() as (overlay, _):
+        row = overlay.find("node-3")
+        assert row is not None
+        known = [LiveEncoder.of(model).embed([Target(overlay, row)])[0].tolist() for model in models]
+    stop, answers = threading.Event(), list[Any]()
+
+    def ask() -> None:
+        own = TestClient(client.app, raise_server_exceptions=False)
+        while not stop.is_set():
+            answers.append(own.post("/v1/embed", json={"ids": ["node-3"], "nodes": [NEW]}))
+            answers.append(own.post("/v1/predict", json={"ids": ["node-3"]}))
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    versions = []
+    for turn in range(4):
+        models[(turn + 1) % 2].save(service.run)
+        versions.append(client.post("/v1/admin/reload").json()["model"])
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert {answer.status_code for answer in answers} == {200}
+    seen = {(said["model"], str(each["embedding"])) for answer in answers if "dim" in (said := answer.json())
+            for each in said["results"] if each["id"] == "node-3"}  # fmt: skip
+    expected = {(versions[1], str(known[0])), (versions[0], str(known[1]))}
+    assert seen == expected
+
+
+def test_pages_load_nothing_from_elsewhere_and_only_the_map_compiles_scripts(client: TestClient) -> None:
+    policies = {path: client.get(path).headers["content-security-policy"] for path in ("/", "/docs")}
+    for policy in policies.values():
+        assert policy.startswith("default-src 'none'; script-src 'self'")
+        assert "http" not in policy
+    assert ["unsafe-eval" in policy for policy in policies.values()] == [True, False]
 
 
 def test_a_model_with_other_features_is_refused(service: Service) -> None:

@@ -5,13 +5,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsage.serving.index import Base, SearchIndex, normalized
+from graphsage.serving.index import PROBES, Base, SearchIndex, normalized
 
 D = 6
 
 
 def vectors(seed: int, count: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(count, D)).astype(np.float32)
+
+
+class Blind:
+    """An index that finds the node itself, and then any others."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def search(self, asked: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        own = np.unique(np.linspace(0, self.count - 1, PROBES).astype(np.int64))
+        places = np.concatenate([own[:, None], (own[:, None] + 1000 + np.arange(k - 1)) % self.count], axis=1)
+        return np.ones((len(asked), k), np.float32), places
 
 
 def slowly(nodes: dict[str, np.ndarray], z: np.ndarray, k: int, without: str | None) -> list[str]:
@@ -52,6 +64,8 @@ def test_above_the_limit_hnsw_answers_and_its_recall_is_measured() -> None:
     assert exact.recall == 1
     hits = [len({id for id, _ in index.search(x, 10)} & {id for id, _ in exact.search(x, 10)}) for x in vectors(4, 50)]
     assert np.mean(hits) / 10 == pytest.approx(index.recall, abs=0.08)
+    blind = Base(index.base.ids, index.base.unit, Blind(3000))
+    assert blind.measured_recall() < 0.05, "a node itself counts as found"
     near = index.search(z[5], 3)
     assert near[0][0] == "n5"
     for id, _ in near:
@@ -59,6 +73,18 @@ def test_above_the_limit_hnsw_answers_and_its_recall_is_measured() -> None:
     assert not {id for id, _ in near} & {id for id, _ in index.search(z[5], 3)}
     index.put("new", z[5])
     assert index.search(z[5], 1)[0] == ("new", pytest.approx(1, abs=1e-5))
+
+
+def test_many_stale_neighbors_hide_no_fresh_one() -> None:
+    z = np.concatenate([vectors(1, 1) + 0.01 * vectors(2, 500), vectors(3, 700)]).astype(np.float32)
+    ids = [f"n{i}" for i in range(len(z))]
+    index = SearchIndex(Base.build(ids, z, exact_up_to=1000))
+    exact = SearchIndex(Base.build(ids, z, exact_up_to=5000))
+    for i in range(500):  # everything near the first ones
+        index.remove(f"n{i}")
+        exact.remove(f"n{i}")
+    assert index.base.approximate is not None
+    assert index.search(z[0], 10) == exact.search(z[0], 10)
 
 
 def test_zero_vectors_are_near_nobody() -> None:

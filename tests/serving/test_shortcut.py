@@ -128,7 +128,7 @@ def test_a_head_without_end_is_cut_off() -> None:
         assert not wire.closed
         protocol.data_received(b"x-filler: " + b"y" * 988 + b"\r\n")
         assert wire.closed
-        assert wire.sent.startswith(b"HTTP/1.1 400")
+        assert wire.sent.startswith(b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json")
         assert seen == []
 
 

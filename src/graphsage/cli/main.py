@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from graphsage import __version__
-from graphsage.cli import data, demo, embed, evaluate, info, live, plot, reproduce, search, serve, sweep, train
+from graphsage.cli import data, demo, embed, evaluate, info, live, plan, plot, reproduce, search, serve, sweep, train
 from graphsage.cli.output import say
 from graphsage.errors import GraphSageError, LostRankError
 
@@ -62,6 +62,7 @@ app.command("serve", rich_help_panel=SERVE)(serve.command)
 app.add_typer(live.app, name="live", rich_help_panel=SERVE)
 app.command("search", rich_help_panel=LOOK)(search.command)
 app.command("plot", rich_help_panel=LOOK)(plot.command)
+app.command("plan", rich_help_panel=LOOK)(plan.command)
 app.command("info", rich_help_panel=LOOK)(info.command)
 app.add_typer(data.app, name="data", rich_help_panel=LOOK)
 

@@ -6,6 +6,7 @@ died, on another machine if need be; a block that was half written then never ha
 
 import os
 import secrets
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ class RayTasks:
     def __init__(self, address: str, workers: int, task_bytes: int, say: Callable[[str], None] | None = None) -> None:
         """`workers` tasks at once on a machine, each with `task_bytes` of memory."""
         self.workers, self.bytes, self.say = workers, task_bytes, say
+        self.blocks_on: Counter[str] = Counter()
+        """How many blocks each machine computed, by Ray's name for it."""
         self._ray = _imported(address)
         self._started = not self._ray.is_initialized()
         if self._started:
@@ -31,10 +34,11 @@ class RayTasks:
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
         try:
             if address == "local":
-                self._ray.init(address="local", include_dashboard=False, num_cpus=os.cpu_count(), **quiet)
+                # The loopback address: nobody outside this machine is to see it.
+                self._ray.init(address="local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
             else:
                 self._ray.init(address=address, **quiet)
-        except (ConnectionError, RuntimeError, ValueError, OSError, self._ray.exceptions.RayError) as error:
+        except Exception as error:  # Ray raises plain ones too, when a node does not come up
             first = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise ConfigError(f"no Ray cluster at {address!r} ({first:.200}); start one: `ray start --head`, or use "
                               "--ray local") from error  # fmt: skip
@@ -60,7 +64,7 @@ class RayTasks:
             for reference in ready:
                 block = waiting.pop(reference)
                 try:
-                    ray.get(reference)
+                    self.blocks_on[ray.get(reference)] += 1
                 except crashed.RayTaskError as error:
                     raise _own(error) from error
                 except (crashed.WorkerCrashedError, crashed.NodeDiedError, crashed.ObjectLostError,
@@ -91,18 +95,22 @@ class RayTasks:
             self._ray.shutdown()
 
 
-def _infer_block(folder: str, stage: int, block: int) -> None:
+def _infer_block(folder: str, stage: int, block: int) -> str:
+    """Returns the name of the machine."""
+    import ray
     import torch
 
     from graphsage.inference.blocks.infer import infer_block
 
     torch.set_num_threads(1)
     infer_block(Path(folder), stage, block)
+    return str(ray.get_runtime_context().get_node_id())
 
 
 def _imported(address: str) -> Any:
     if address == "local" and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # for the cluster that ends with this process
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that is started here tells nobody
     try:
         import ray
     except ImportError as error:

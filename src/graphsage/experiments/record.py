@@ -131,6 +131,11 @@ def hardware() -> dict[str, Any]:
     return {"machine": platform.machine(), "cores": os.cpu_count(), "gpu": gpu}
 
 
+def machine(hardware: dict[str, Any]) -> str:
+    """In words."""
+    return hardware["gpu"] or f"{hardware['cores']} cores, no GPU"
+
+
 def versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
     for library in LIBRARIES:

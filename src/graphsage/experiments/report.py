@@ -10,6 +10,7 @@ from typing import Any
 from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
 from graphsage.experiments.claims import FAILS, HOLDS, PENDING, UNTESTED
+from graphsage.experiments.record import machine
 from graphsage.experiments.sections import Section, Table, sections
 
 NAMES = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon",
@@ -59,14 +60,24 @@ def markdown(folder: Path, pictures: str, made: str) -> str:
 def summary(records: Records) -> str:
     """Two sentences for somebody in a hurry."""
     claims = records["claims"]
-    about = next(record for record in records.values() if record is not None)
-    made = f"Profile `{about['profile']}`; {_machine(records)}."
+    made = f"{_profiles(records)}; {_machine(records)}."
     if claims is None:
         return made
     count = claims["counts"]
     later = f", {count[PENDING]} wait for experiments that have not been made" if count[PENDING] else ""
     return (f"Of {len(claims['rows'])} claims of the paper **{count[HOLDS]} hold** on our data, **{count[FAILS]} do "
             f"not**, {count[UNTESTED]} cannot be tested here{later}. {made}")  # fmt: skip
+
+
+def _profiles(records: Records) -> str:
+    """One profile, or who was made by which: pieces of the long one may stand beside the rest of the short one."""
+    by: dict[str, list[str]] = {}
+    for name, record in records.items():
+        if record is not None and name != "claims":
+            by.setdefault(record["profile"], []).append(name)
+    if len(by) < 2:
+        return f"Profile `{next(iter(by), 'quick')}`"
+    return "; ".join(f"profile `{profile}`: {', '.join(names)}" for profile, names in by.items()).capitalize()
 
 
 def page(records: Records, drawn: Mapping[str, bytes]) -> str:
@@ -82,8 +93,7 @@ def _machine(records: Records) -> str:
     found: dict[str, None] = {}
     for record in records.values():
         if record is not None:
-            hardware = record["hardware"]
-            found[hardware["gpu"] or f"{hardware['cores']} cores, no GPU"] = None
+            found |= dict.fromkeys(record.get("trials_on") or [machine(record["hardware"])])
     return "measured on " + " and ".join(found)
 
 

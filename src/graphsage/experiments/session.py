@@ -10,7 +10,7 @@ from typing import Any
 from graphsage.errors import ConfigError
 from graphsage.experiments.data import Source, opened
 from graphsage.experiments.profile import Profile
-from graphsage.experiments.record import hardware, versions, write_result
+from graphsage.experiments.record import hardware, machine, versions, write_result
 from graphsage.experiments.trials import Evaluate
 from graphsage.training.sweep import SIZES, Result, Trial, Trials
 
@@ -70,8 +70,13 @@ class Session:
         names = list(body.get("data", {})) or [source.name for source in self.sources]  # pieces may have had others
         data = " ".join(f"--data {each}" if each == "setmm" else f"--data {each}=PATH" for each in names)
         command = f"graphsage reproduce {name} {data} --profile {self.profile.name} --seeds {self.seeds}"
-        write_result(path, about, command, {"profile": self.profile.name, **body})
+        write_result(path, about, command, {"profile": self.profile.name, "trials_on": self.machines(), **body})
         return path
+
+    def machines(self) -> list[str]:
+        """Where the trials of this folder were made, which may be elsewhere than the table that is put together."""
+        made = [json.loads(path.read_text(encoding="utf-8")) for path in self.trials.folder.glob("*.json")]
+        return sorted({machine(trial["hardware"]) for trial in made}) or [machine(hardware())]
 
     def earlier(self, name: str) -> dict[str, Any] | None:
         """What an experiment has written, for those that build on it."""

@@ -17,6 +17,7 @@ BLOCK_ROWS = 1 << 12  # rows transformed at once
 
 
 @torch.no_grad()
+@scratch.reuse()
 def embed_exact(
     encoder: Encoder,
     graph: Graph,
@@ -53,7 +54,6 @@ def embed_exact(
         return h[nodes] if rows is None else h[_lookup(rows, graph.num_nodes)[nodes]]
     finally:
         encoder.train(was_training)
-        scratch.clear()
 
 
 @dataclass

@@ -53,24 +53,23 @@ def _gather(table: Tensor, rows: Tensor, neighborhood: Neighborhood, mixed: bool
     own_out, mean_out = out[:, : table.shape[1]], out[:, 0 if mixed else dim :][:, : table.shape[1]]
     width = table.shape[1] * 4 if table.element_size() >= 4 else table.shape[1] * 16
     block = len(rows) if rows.is_cuda else max(32, BLOCK_BYTES // max(width, 1))
-    everyone = neighborhood.offsets is None and not rows.is_cuda and bool(neighborhood.present.all())
     for start in range(0, len(rows), block):
         stop = min(start + block, len(rows))
         own = table.index_select(0, rows[start:stop]).float()
-        total = bag_sum(table, neighborhood, start, stop)
+        total, into = bag_sum(table, neighborhood, start, stop), mean_out[start:stop]
         if mixed:
-            total = (total if everyone else total.mul_(neighborhood.present[start:stop, None])).add_(own)
+            total += own
         else:
             torch.mul(own.sub_(shift), scale, out=own_out[start:stop])
-        into = mean_out[start:stop]
-        if everyone:  # one pass less than averaging first
+        if neighborhood.offsets is None:  # one pass less than averaging first
             count = neighborhood.size + mixed
             torch.mul(total.sub_(shift * count), scale / count, out=into)
         else:
             counts = (neighborhood.counts[start:stop, None] + int(mixed)).clamp_min(1)
             torch.mul(total.div_(counts).sub_(shift), scale, out=into)
-    if not mixed:
-        mean_out[torch.nonzero(~neighborhood.present).flatten()] = 0
+    if neighborhood.offsets is None or not mixed:
+        alone = torch.nonzero(~neighborhood.present).flatten()
+        mean_out[alone] = (table[rows[alone]].float() - shift) * scale if mixed else 0.0
 
 
 def bag_sum(table: Tensor, neighborhood: Neighborhood, start: int, stop: int) -> Tensor:

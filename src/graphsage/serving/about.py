@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from graphsage.errors import GraphSageError
 from graphsage.serving import schemas
-from graphsage.serving.answers import graph_version, json_response
+from graphsage.serving.answers import changed, graph_version, json_response
 from graphsage.serving.lean import LeanRoute
 from graphsage.serving.problem import Problem, retry
 from graphsage.serving.reads import service_of
@@ -95,7 +95,8 @@ async def reload(request: Request) -> dict[str, str]:
 @router.post("/v1/admin/compact", response_model=schemas.Changed)
 async def compact(request: Request) -> Response:
     """Write the next generation now."""
-    return json_response({"graph": graph_version(await run_in_threadpool(service_of(request).live.compact))})
+    service = service_of(request)
+    return changed(service.model, await run_in_threadpool(service.live.compact))
 
 
 @router.post("/v1/admin/backup", response_model=schemas.Changed)
@@ -106,4 +107,4 @@ async def backup(request: Request, asked: schemas.BackupRequest) -> Response:
     target = folder.parent / f"{folder.name}-backups" / asked.name
     if target.exists():
         raise Problem(409, "there is a backup of that name")
-    return json_response({"graph": graph_version(await run_in_threadpool(service.live.backup, target))})
+    return changed(service.model, await run_in_threadpool(service.live.backup, target))

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from graphsage.live.store import Version
 from graphsage.serving.batcher import Answer
+from graphsage.serving.loaded import Loaded
 
 
 def json_response(content: Any, status: int = 200) -> Response:
@@ -25,8 +26,14 @@ def stamp(answer: Answer) -> dict[str, Any]:
     return {"model": answer.model.version, "graph": graph_version(answer.version)}
 
 
-def vector(z: Tensor, encoding: str) -> list[float] | str:
+def changed(model: Loaded, version: Version) -> Response:
+    return json_response({"model": model.version, "graph": graph_version(version)})
+
+
+def vectors(z: Tensor, encoding: str) -> list[list[float]] | list[str]:
+    """The rows of `z`."""
     if encoding == "base64":
-        return base64.b64encode(z.numpy().astype(np.dtype("<f4"), copy=False).tobytes()).decode("ascii")
-    numbers: list[float] = z.tolist()
+        rows = z.numpy().astype(np.dtype("<f4"), copy=False)
+        return [base64.b64encode(row.tobytes()).decode("ascii") for row in rows]
+    numbers: list[list[float]] = z.tolist()
     return numbers

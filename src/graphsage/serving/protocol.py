@@ -5,11 +5,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from graphsage.serving.gate import Gate
 from graphsage.serving.problem import AT_THE_LIMIT, problem_body
 
-_BODY = problem_body(AT_THE_LIMIT.status, AT_THE_LIMIT.detail)
-_ANSWER = (
-    b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/problem+json\r\nretry-after: 1\r\n"
-    b"content-length: " + str(len(_BODY)).encode() + b"\r\n\r\n" + _BODY
-)
+
+def _raw(status: bytes, headers: bytes, body: bytes) -> bytes:
+    return b"HTTP/1.1 %b\r\ncontent-type: application/problem+json\r\n%bcontent-length: %d\r\n\r\n%b" % (
+        status, headers, len(body), body)  # fmt: skip
+
+
+_ANSWER = _raw(b"429 Too Many Requests", b"retry-after: 1\r\n", problem_body(AT_THE_LIMIT.status, AT_THE_LIMIT.detail))
 LONGEST_HEAD = 1 << 16  # bytes of a request's line and headers
 
 
@@ -59,6 +61,10 @@ def protocol_for(gate: Gate) -> type[HttpToolsProtocol]:
                 )
             else:
                 super().timeout_keep_alive_handler()
+
+        def send_400_response(self, msg: str) -> None:
+            self.transport.write(_raw(b"400 Bad Request", b"connection: close\r\n", problem_body(400, msg)))
+            self.transport.close()
 
     return Protocol
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from graphsage.live.store import LiveGraph
 from graphsage.serving import schemas
-from graphsage.serving.answers import json_response, stamp, vector
+from graphsage.serving.answers import json_response, stamp, vectors
 from graphsage.serving.batcher import Answer, Job, NewNode
 from graphsage.serving.lean import LeanRoute
 from graphsage.serving.loaded import Loaded
@@ -49,7 +49,8 @@ async def embed(request: Request, asked: schemas.EmbedRequest) -> Response:
     """Embeddings of known nodes and of nodes sent along."""
     answer = await compute(service_of(request), asked.ids, asked.nodes)
     names = [*asked.ids, *(node.id for node in asked.nodes)]
-    results = [{"id": name, "embedding": vector(z, asked.encoding)} for name, z in zip(names, answer.z, strict=True)]
+    rows = vectors(answer.z, asked.encoding)
+    results = [{"id": name, "embedding": row} for name, row in zip(names, rows, strict=True)]
     return json_response({**stamp(answer), "dim": answer.model.dim, "results": results})
 
 

@@ -133,8 +133,8 @@ class SearchAnswer(Answer):
     results: list[Found]
 
 
-class Changed(BaseModel):
-    graph: GraphVersion
+class Changed(Answer):
+    """The version that has the change."""
 
 
 class NodeAnswer(Answer):

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.rows import RowError
 from graphsage.serving import schemas
-from graphsage.serving.answers import graph_version, json_response
+from graphsage.serving.answers import changed
 from graphsage.serving.lean import LeanRoute
 from graphsage.serving.problem import Problem
 from graphsage.serving.reads import service_of
@@ -26,7 +26,7 @@ async def make(service: Service, change: Change) -> Response:
     ends = [end for pair in (*change.edges, *change.cut) for end in pair]
     service.follower.touch([*(node.id for node in change.nodes), *ends, *change.gone])
     service.metrics.changes.inc()
-    return json_response({"graph": graph_version(version)})
+    return changed(service.model, version)
 
 
 @router.put("/v1/nodes", response_model=schemas.Changed)

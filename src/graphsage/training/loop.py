@@ -82,11 +82,8 @@ def run_loop(
         progress = restore(ranks.first(lambda: read_checkpoint(_needed(folder), identity)), module, optimizer)
     step = make_step(objective, module, optimizer, ranks)
     loop = _Loop(config, module, objective, optimizer, step, validate, folder, identity, on_event, progress, ranks)
-    try:
-        with matmul_precision("high" if config.tf32 else "highest"):
-            loop.run()
-    finally:
-        scratch.clear()
+    with matmul_precision("high" if config.tf32 else "highest"), scratch.reuse():
+        loop.run()
     if progress.best:
         module.load_state_dict(progress.best)
     return progress

@@ -1,0 +1,57 @@
+"""Tables of docs/scale.md, from `results/scale/`."""
+
+from collections.abc import Callable
+from typing import Any
+
+GB = 1e9
+Results = Callable[[str], dict[str, Any]]
+
+
+def larger_graph(result: Results) -> str:
+    """Times, memory and disk of the graph that is larger than the memory allowed."""
+    record = result("scale/larger-graph")
+    lines = ["| command | minutes | processor minutes | peak memory | read from disk | asked for | written |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+    named = {"build": "`data build tables`", "embed": "`embed`", "killed": "`embed`, killed with SIGKILL",
+             "resumed": "the same command again"}  # fmt: skip
+    for name, told in named.items():
+        taken = record[name]
+        disk = [f"{taken[key] / GB:.1f} GB" for key in ("disk_read_bytes", "asked_bytes", "disk_written_bytes")]
+        lines.append(f"| {told} | {taken['seconds'] / 60:.1f} | {taken['processor_seconds'] / 60:.1f} | "
+                     f"{taken['peak_bytes'] / GB:.2f} GB | {' | '.join(disk)} |")  # fmt: skip
+    stages = ", ".join(f"{s['blocks']} blocks of layer {s['name'][-1]}" for s in record["embed"]["stages"])
+    disk, embed, resumed = record["disk"], record["embed"], record["resumed"]
+    same = "the same bytes" if record["same_bytes_after_kill"] else "OTHER BYTES"
+    note = (f"{record['nodes']:,} nodes, {record['stored_edges']:,} stored edges (a power law), {record['features']} "
+            f"{record['feature_type']} features; {record['layers']} layers of {record['aggregator']}, {record['dim']} "
+            f"wide, all neighbors, layers between in {record['store']}; `--memory {record['memory_flag']}`, "
+            f"{record['hardware']['cores']} cores (load before: {record['load_before']}). {stages}. Killed after "
+            f"{record['killed']['share_done']:.0%} of the blocks and resumed, the file had {same} as that of an "
+            f"undisturbed run; {resumed['blocks_kept_untouched']} of the {resumed['blocks_kept']} blocks of the last "
+            f"layer that were there were not touched. The disk took {disk['write_bytes_per_second'] / 1e6:.0f} MB/s "
+            f"and gave {disk['read_bytes_per_second'] / 1e6:.0f} MB/s in one long write and read just before; `embed` "
+            f"used {embed['disk_bytes_per_second'] / 1e6:.0f} MB/s on average: what is asked for again often comes "
+            "from the system's file cache, which the limit does not include. Peak memory is the kernel's high-water "
+            "mark of resident pages. [results/scale/larger-graph.json](../results/scale/larger-graph.json), "
+            "`make results-larger-graph`.")  # fmt: skip
+    return "\n".join([*lines, "", note])
+
+
+def ray_faults(result: Results) -> str:
+    """Ray beside in-process, and what faults do."""
+    record = result("scale/ray")
+    lines = ["| where | blocks by node | largest difference from in-process | seconds |", "| --- | --- | --- | --- |"]
+    lines.append(f"| in-process | {record['in_process']['blocks']} | – | {record['in_process']['seconds']} |")
+    named = {"two_nodes": "two Ray nodes", "worker_killed": "a worker killed in the middle of a block",
+             "second_node_cut_off": "the second node cut off"}  # fmt: skip
+    for name, told in named.items():
+        found = record[name]
+        by_node = " + ".join(map(str, found["blocks_by_node"]))
+        lines.append(f"| {told} | {by_node} | {found['max_difference']:g} | {found['seconds']} |")
+    again = record["all_nodes_lost"]["resumed_in_process"]
+    lines.append(f"| every node lost, then continued in-process | {again['blocks']} | {again['max_difference']:g} | "
+                 f"{again['seconds']} |")  # fmt: skip
+    note = (f"{record['nodes']:,} nodes of degree {record['degree']}, two layers of mean, {record['dim']} wide; two "
+            f"Ray nodes with one core each on one machine of {record['hardware']['cores']}, so times show overhead, "
+            "not speed-up. [results/scale/ray.json](../results/scale/ray.json), `make results-ray`.")  # fmt: skip
+    return "\n".join([*lines, "", note])

@@ -1,0 +1,40 @@
+"""Reading rows beside their neighbors' mean, node by node; and the same bits for a row whoever is in its batch."""
+
+import pytest
+import torch
+from hypothesis import given
+
+from graphs import SEEDS
+from graphsage.kernels.join import gather_joined
+from graphsage.kernels.neighborhood import Neighborhood
+from neighborhoods import case
+
+SHIFT, SCALE = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([2.0, 0.1, 3.0])
+both_ways = pytest.mark.parametrize("mixed", [False, True])
+
+
+@both_ways
+@pytest.mark.parametrize("form", ["dense", "ragged"])
+@given(seed=SEEDS)
+def test_it_is_each_rows_own_vector_and_its_neighbors_mean(form: str, mixed: bool, seed: int) -> None:
+    made = case(form, seed)
+    x = (made.table - SHIFT) * SCALE
+    expected = []
+    for row, neighbors in zip(made.rows.tolist(), made.lists, strict=True):
+        if mixed:
+            expected.append(x[[row, *neighbors]].mean(dim=0))
+        else:
+            expected.append(torch.cat([x[row], x[neighbors].mean(dim=0) if neighbors else torch.zeros(3)]))
+    found = gather_joined([made.table], made.rows, made.neighborhood, mixed, SHIFT, SCALE)
+    torch.testing.assert_close(found, torch.stack(expected), atol=1e-5, rtol=1e-5)
+
+
+@both_ways
+def test_a_row_has_the_same_bits_whether_or_not_somebody_else_has_no_neighbors(mixed: bool) -> None:
+    made = case("dense", 3, num_rows=6)
+    n = made.neighborhood
+    here = torch.nonzero(n.present).flatten()
+    some = Neighborhood.dense(n.index[here], n.present[here], n.keys[here])
+    together = gather_joined([made.table], made.rows, n, mixed, SHIFT, SCALE)
+    assert 0 < len(here) < 6
+    assert torch.equal(gather_joined([made.table], made.rows[here], some, mixed, SHIFT, SCALE), together[here])
