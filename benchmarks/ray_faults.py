@@ -1,7 +1,7 @@
 """Whole-graph inference on two Ray nodes of this machine, beside in-process; with a worker killed, a node cut off, and
 the whole cluster lost.
 
-python benchmarks/ray_faults.py [--nodes 200000] [--out results/scale/ray.json]
+python benchmarks/ray_faults.py [--nodes 60000] [--out results/scale/ray.json]
 """
 
 import argparse
@@ -77,7 +77,7 @@ def mine(process: psutil.Process) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nodes", type=int, default=200_000)
+    parser.add_argument("--nodes", type=int, default=60_000)
     parser.add_argument("--blocks", type=int, default=12, help="of each layer")
     parser.add_argument("--out", type=Path, default=Path("results/scale/ray.json"))
     options = parser.parse_args()
