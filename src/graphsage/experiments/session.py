@@ -29,7 +29,6 @@ class Session:
     out: Path
     trials: Trials
     seeds: int
-    device: str = "auto"
     only: frozenset[str] = frozenset()
     rates: tuple[float, ...] = ()
     """Sweep only these learning rates of the profile's; empty: all."""
@@ -110,6 +109,4 @@ def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: in
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
     trials = Trials(out / "trials" / profile.name, Evaluate(sources, device), jobs, deadline, on_done,
                     {"hardware": hardware(), "versions": versions()})  # fmt: skip
-    return Session(
-        sources, profile, out, trials, seeds or profile.seeds, device, frozenset(only), tuple(rates), small, walks
-    )
+    return Session(sources, profile, out, trials, seeds or profile.seeds, frozenset(only), tuple(rates), small, walks)
