@@ -7,10 +7,10 @@ import pytest
 from graphsage.experiments import evidence, evidence_figures
 from graphsage.experiments.claims import CLAIMS, FAILS, HOLDS, PENDING, UNTESTED, judged
 from graphsage.experiments.paper import NAMES, ROWS, SETTINGS, table1
-from graphsage.experiments.record import spread
+from graphsage.experiments.record import MEASURED, spread
 from graphsage.experiments.wilcoxon import check, compared
 
-EMPTY: dict[str, dict[str, Any] | None] = dict.fromkeys(evidence.NEEDED)
+EMPTY: dict[str, dict[str, Any] | None] = dict.fromkeys(MEASURED)
 
 
 def paper_rows() -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 from graphsage.experiments import evidence
 from graphsage.experiments import evidence_figures as figures
 from graphsage.experiments.evidence import Found, Records
+from graphsage.experiments.record import MEASURED
 from graphsage.experiments.session import Session
 
 HOLDS, FAILS, UNTESTED, PENDING = "holds", "fails", "cannot be tested here", "not made yet"
@@ -86,7 +87,7 @@ CLAIMS = (
 
 
 def run(session: Session) -> dict[str, Any]:
-    records = {name: session.earlier(name) for name in evidence.NEEDED}
+    records = {name: session.earlier(name) for name in MEASURED}
     rows = [judged(claim, records) for claim in CLAIMS]
     body = {"rows": rows, "counts": {verdict: sum(row["verdict"] == verdict for row in rows)
                                      for verdict in VERDICTS}}  # fmt: skip

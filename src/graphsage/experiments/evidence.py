@@ -7,7 +7,6 @@ from typing import Any
 
 from graphsage.experiments.paper import ROWS
 
-NEEDED = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon")
 Records = Mapping[str, dict[str, Any] | None]
 Cells = dict[tuple[str, str], dict[str, float]]
 BASELINES = ROWS[:4]

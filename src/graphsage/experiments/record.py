@@ -16,6 +16,9 @@ from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
 from graphsage.training.score import Run, Score, score
 
+MEASURED = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon")
+EXPERIMENTS = (*MEASURED, "claims")
+"""In the order in which all are made: the last ones read what the others wrote."""
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "graphsage")
 
 

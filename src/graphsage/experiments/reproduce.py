@@ -16,14 +16,12 @@ from typing import Any
 from graphsage.errors import ConfigError, GraphSageError
 from graphsage.experiments.data import parse_data
 from graphsage.experiments.profile import AGGREGATORS, TASKS, profile_named
+from graphsage.experiments.record import EXPERIMENTS
 from graphsage.experiments.report import write_report
 from graphsage.experiments.session import Inapplicable, Session, start
 from graphsage.experiments.table1 import FORMS
 from graphsage.training.sweep import Result, Trial, Unfinished
 
-EXPERIMENTS = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts",
-               "wilcoxon", "claims")  # fmt: skip
-"""In the order in which `all` makes them: the last ones read what the others wrote."""
 READERS = ("wilcoxon", "claims")
 """They read what others wrote, and no data."""
 ONLY = (*TASKS, *FORMS, *AGGREGATORS)
