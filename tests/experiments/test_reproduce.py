@@ -234,3 +234,19 @@ def test_rows_of_another_profile_or_of_other_data_are_not_put_together(
     changed = (Source("one", str(tmp_path / "two")),)
     reproduce("table1", start(changed, other, out, device="cpu", only=("supervised", "pool")))
     assert {row["row"] for row in read(out, "table1")["rows"] if "form" in row} == {"GraphSAGE-pool"}
+
+
+def test_deepwalks_variant_is_chosen_on_validation_not_on_test(
+    sources: tuple[Source, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from graphsage.experiments.table1 import baselines
+
+    def score(val: float) -> dict[str, float]:
+        return {"val": val, "test": 1 - val, "test_macro": 1 - val, "seconds": 1.0}
+
+    names = ("DeepWalk", "DeepWalk + features")
+    found = {f"{name} {c}": score(val) for name in names for c, val in (("trained", 0.2), ("all", 0.9))}
+    made = session(sources[:1], tmp_path)
+    monkeypatch.setattr(made.trials, "run", lambda trials: [{"rows": found, **score(0.5)} for _ in trials])
+    rows = [row for row in baselines(made, sources[0]) if row["row"] in names]
+    assert [row["settings"]["contexts"] for row in rows] == ["all", "all"]
