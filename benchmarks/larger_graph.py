@@ -90,7 +90,7 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def run(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+def run(folder: Path, options: argparse.Namespace) -> None:
     phase = Phases(folder)
     nodes, edges, graph, model = (folder / n for n in ("nodes.parquet", "edges.parquet", "graph", "model"))
 
@@ -143,20 +143,27 @@ def run(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         (folder / "killed.npy").unlink()
         return facts
 
-    disk = phase("disk speed", lambda: disk_speed(folder, options.disk_bytes))
-    generated = phase("generate", generate)
-    built = phase("build", build)
-    about = json.loads((graph / "graph.json").read_text())
-    whole = phase("embed", undisturbed)
-    halted = phase("killed half way", killed)
-    again = phase("resumed", resumed)
-    peak = max(found["peak_bytes"] for found in (built, whole, halted, again))
+    phase("disk speed", lambda: disk_speed(folder, options.disk_bytes))
+    phase("generate", generate)
+    phase("build", build)
+    phase("embed", undisturbed)
+    phase("killed half way", killed)
+    phase("resumed", resumed)
+
+
+def report(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """What the phases found that are over; None for the others."""
+    found = Phases(folder).found
+    about = json.loads((folder / "graph" / "graph.json").read_text())
+    built, whole, halted, again = (found.get(name) for name in ("build", "embed", "killed half way", "resumed"))
+    same = whole["sha256"] == again["sha256"] if whole and again else None
     return {
         "nodes": about["nodes"], "stored_edges": about["stored_edges"], "features": WIDTH, "feature_type": "float16",
         "layers": 2, "aggregator": "mean", "dim": options.dim, "store": options.store, "memory_flag": options.memory,
-        "peak_bytes": peak, "same_bytes_after_kill": whole["sha256"] == again["sha256"], "disk": disk,
-        "generate": generated, "build": built, "embed": whole,
-        "killed": {name: value for name, value in halted.items() if name != "kept"}, "resumed": again,
+        "peak_bytes": max(taken["peak_bytes"] for taken in (built, whole, halted, again) if taken),
+        "same_bytes_after_kill": same, "disk": found["disk speed"], "generate": found["generate"], "build": built,
+        "embed": whole, "killed": halted and {name: value for name, value in halted.items() if name != "kept"},
+        "resumed": again,
     }  # fmt: skip
 
 
@@ -190,13 +197,16 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--store", default="float16")
     parser.add_argument("--disk-bytes", type=int, default=2 << 30)
+    parser.add_argument("--report", action="store_true", help="run nothing; write what the phases so far have found")
     parser.add_argument("--out", type=Path, default=Path("results/scale/larger-graph.json"))
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     from graphsage.experiments.record import hardware, versions
 
-    began = {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "load_before": round(os.getloadavg()[0], 2)}
-    result = {**run(options.folder, options), **began, "hardware": hardware(), "versions": versions()}
+    written = {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "load": round(os.getloadavg()[2], 2)}
+    if not options.report:
+        run(options.folder, options)
+    result = {**report(options.folder, options), **written, "hardware": hardware(), "versions": versions()}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=1))

@@ -46,17 +46,10 @@ def difference(folder: Path, workers: int, seed: int) -> float:
     return max(float(np.abs(value - several[name]).max()) for name, value in one.items() if "weight" in name) / most
 
 
-def compare(name: str, data: str, asked: argparse.Namespace) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as scratch:
-        folder, runs, weights = Path(scratch), [], []
-        for seed in range(asked.seeds):
-            for workers in (1, asked.workers):
-                runs.append(one_run(data, workers, seed, asked.epochs, folder))
-                print(json.dumps({"data": name, **runs[-1]}), file=sys.stderr, flush=True)
-            weights.append(difference(folder, asked.workers, seed))
-    scores = {count: [run["test_micro_f1"] for run in runs if run["workers"] == count] for count in (1, asked.workers)}
-    pairs = list(zip(scores[1], scores[asked.workers], strict=True))
-    return {"data": name, "epochs": asked.epochs, "runs": runs,
+def summary(name: str, epochs: int, workers: int, runs: list[dict[str, Any]], weights: list[float]) -> dict[str, Any]:
+    scores = {count: [run["test_micro_f1"] for run in runs if run["workers"] == count] for count in (1, workers)}
+    pairs = list(zip(scores[1], scores[workers], strict=True))
+    return {"data": name, "epochs": epochs, "seeds": len(pairs), "runs": runs,
             "test_micro_f1_mean": {str(count): statistics.mean(values) for count, values in scores.items()},
             "largest_score_difference": max(abs(a - b) for a, b in pairs),
             "largest_weight_difference": max(weights)}  # fmt: skip
@@ -67,20 +60,28 @@ def main() -> int:
     options.add_argument("--data", action="append", required=True, help="setmm, or NAME=FOLDER")
     options.add_argument("--workers", type=int, default=2)
     options.add_argument("--seeds", type=int, default=3)
-    options.add_argument("--epochs", type=int, default=3)
+    options.add_argument("--epochs", type=int, default=2)
     options.add_argument("--out", default="results/scale/ranks.json")
     asked = options.parse_args()
-    found = []
-    for word in asked.data:
-        name, _, place = word.partition("=")
-        found.append(compare(name, place or name, asked))
     report = {"what": "GraphSAGE-mean, the defaults, trained by one rank and by several; the same batch in total",
-              "workers": asked.workers, "seeds": asked.seeds, "data": found, "limit": LIMIT,
-              "hardware": {"cores": os.cpu_count(), "machine": platform.machine()},
-              "torch": torch.__version__}  # fmt: skip
-    path = Path(asked.out)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+              "workers": asked.workers, "limit": LIMIT, "torch": torch.__version__,
+              "hardware": {"cores": os.cpu_count(), "machine": platform.machine()}}  # fmt: skip
+    places = {word.partition("=")[0]: word.partition("=")[2] or word for word in asked.data}
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in places}
+    weights: dict[str, list[float]] = {name: [] for name in places}
+    for seed in range(asked.seeds):  # written after every pair of runs: a table grows seed by seed
+        for name, place in places.items():
+            with tempfile.TemporaryDirectory() as scratch:
+                for workers in (1, asked.workers):
+                    runs[name].append(one_run(place, workers, seed, asked.epochs, Path(scratch)))
+                    print(json.dumps({"data": name, **runs[name][-1]}), file=sys.stderr, flush=True)
+                weights[name].append(difference(Path(scratch), asked.workers, seed))
+            found = [
+                summary(each, asked.epochs, asked.workers, runs[each], weights[each]) for each in runs if runs[each]
+            ]
+            path = Path(asked.out)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(report | {"data": found}, indent=1) + "\n", encoding="utf-8")
     return 1 if max(part["largest_score_difference"] for part in found) > LIMIT else 0
 
 

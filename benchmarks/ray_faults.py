@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import secrets
+import sys
 import tempfile
 import threading
 import time
@@ -81,6 +82,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/scale/ray.json"))
     options = parser.parse_args()
     os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"] = "token", secrets.token_hex(32)
+    os.environ.setdefault("RAY_worker_niceness", "0")  # workers share the cores with what else runs here as equals
     with tempfile.TemporaryDirectory() as name:
         result = measure(Path(name), options.nodes, options.blocks)
     options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -105,6 +107,7 @@ def measure(folder: Path, nodes: int, blocks: int) -> dict[str, Any]:
         return torch.cat([z for _, z in found.batches()])
 
     def timed(name: str, **how: Any) -> tuple[torch.Tensor, dict[str, Any]]:
+        print(f"{time.strftime('%H:%M:%S')} {name}", file=sys.stderr, flush=True)
         begin = time.perf_counter()
         found = embed_in_blocks(model, graph, folder / name, budget=budget, **how)
         facts = {"seconds": round(time.perf_counter() - begin, 2), "blocks": found.blocks}
@@ -119,7 +122,7 @@ def measure(folder: Path, nodes: int, blocks: int) -> dict[str, Any]:
         return facts | ({} if faults is None else {"fault": faults.said, "remarks": told})
 
     expected, alone = timed("in-process")
-    node = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "object_store_memory": 100_000_000,
+    node = {"num_cpus": 1, "object_store_memory": 100_000_000,
             "memory": 4 * TASK_BYTES, "include_dashboard": False}  # fmt: skip
     cluster = Cluster(initialize_head=True, head_node_args=node)
     try:

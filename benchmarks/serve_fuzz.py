@@ -29,9 +29,10 @@ KEY = "fuzzing-needs-a-key-of-some-length"
 
 
 def known(body: Any, draw: random.Random, field: str = "") -> Any:
-    """`body` with names of nodes that are in the graph wherever it names a node."""
+    """`body` with names of nodes that are in the graph wherever it names a node, and columns that the model reads."""
     if isinstance(body, dict):
-        return {name: known(value, draw, name) for name, value in body.items()}
+        more = {"words": "about logic", "size": 3} if field == "attributes" else {}
+        return {**{name: known(value, draw, name) for name, value in body.items() if name != "features"}, **more}
     if isinstance(body, list):
         return [known(value, draw, field) for value in body]
     if isinstance(body, str) and field in ("ids", "id", "edges", "source", "target"):

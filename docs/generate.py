@@ -269,8 +269,8 @@ def ranks() -> str:
         means = part["test_micro_f1_mean"]
         lines.append(f"| {part['data']} | {means['1']:.4f} | {means[workers]:.4f} | "
                      f"{part['largest_score_difference']:.4f} |")  # fmt: skip
-    epochs = ", ".join(f"{part['data']} {part['epochs']}" for part in record["data"])
-    note = (f"GraphSAGE-mean with the defaults, mean of {record['seeds']} seeds, epochs: {epochs}. "
+    made = ", ".join(f"{part['data']} {part['epochs']} epochs, seeds: {part['seeds']}" for part in record["data"])
+    note = (f"GraphSAGE-mean with the defaults ({made}). "
             "[results/scale/ranks.json](../results/scale/ranks.json), "
             "`make results-ranks PPI=path/to/ppi`.")  # fmt: skip
     return "\n".join([*lines, "", note])
@@ -280,7 +280,7 @@ def larger_than_memory() -> str:
     record = result("scale/larger-than-memory")
     lines = ["| nodes | batches | read-ahead | steps/s | read from disk a step |", "| --- | --- | --- | --- | --- |"]
     for way in record["ways"]:
-        name = {"shuffled": "as they come", "local": "`--local-order`"}[way["nodes"]]
+        name = {"shuffled": "as they come", "communities": "by communities"}[way["nodes"]]
         batch = "any nodes" if way["together"] == 1 else f"runs of {way['together']} rows"
         ahead = ("off" if way["no_read_ahead"] else "on") + ("" if way["limited"] else "; memory not limited")
         lines.append(f"| {name} | {batch} | {ahead} | {way['steps_per_second']:.2f} | "

@@ -44,8 +44,9 @@ def scales(root: Path) -> str:
     note = ("**Simulation, not measured**, by `graphsage plan` with [results/scale/profile.json]"
             f"(../results/scale/profile.json), rates of {profile.about['threads']} thread"
             f"{'s' if profile.about['threads'] > 1 else ''} of a small virtual machine on every machine. 256 float16 "
-            "features, mean, sample sizes 25 and 10, 256 wide, a tenth of the nodes as targets, 512 targets a machine and step, "
-            "10 Gbit/s, 8 TB of disk. Bytes, products, memory, network and disk are of one machine.")  # fmt: skip
+            "features, mean, sample sizes 25 and 10, 256 wide, a tenth of the nodes as targets, 512 targets a machine "
+            "and step, 10 Gbit/s, 8 TB of disk. Bytes, products, memory, network and disk are of one machine."
+            )  # fmt: skip
     return "\n".join([*lines, "", note])
 
 

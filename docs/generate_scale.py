@@ -16,25 +16,35 @@ def larger_graph(result: Results) -> str:
              "resumed": "the same command again"}  # fmt: skip
     for name, told in named.items():
         taken = record[name]
+        if taken is None:
+            continue
         disk = [f"{taken[key] / GB:.1f} GB" for key in ("disk_read_bytes", "asked_bytes", "disk_written_bytes")]
         lines.append(f"| {told} | {taken['seconds'] / 60:.1f} | {taken['processor_seconds'] / 60:.1f} | "
                      f"{taken['peak_bytes'] / GB:.2f} GB | {' | '.join(disk)} |")  # fmt: skip
     stages = ", ".join(f"{s['blocks']} blocks of layer {s['name'][-1]}" for s in record["embed"]["stages"])
-    disk, embed, resumed = record["disk"], record["embed"], record["resumed"]
-    same = "the same bytes" if record["same_bytes_after_kill"] else "OTHER BYTES"
+    disk, embed = record["disk"], record["embed"]
     note = (f"{record['nodes']:,} nodes, {record['stored_edges']:,} stored edges (a power law), {record['features']} "
             f"{record['feature_type']} features; {record['layers']} layers of {record['aggregator']}, {record['dim']} "
             f"wide, all neighbors, layers between in {record['store']}; `--memory {record['memory_flag']}`, "
-            f"{record['hardware']['cores']} cores (load before: {record['load_before']}). {stages}. Killed after "
-            f"{record['killed']['share_done']:.0%} of the blocks and resumed, the file had {same} as that of an "
-            f"undisturbed run; {resumed['blocks_kept_untouched']} of the {resumed['blocks_kept']} blocks of the last "
-            f"layer that were there were not touched. The disk took {disk['write_bytes_per_second'] / 1e6:.0f} MB/s "
-            f"and gave {disk['read_bytes_per_second'] / 1e6:.0f} MB/s in one long write and read just before; `embed` "
-            f"used {embed['disk_bytes_per_second'] / 1e6:.0f} MB/s on average: what is asked for again often comes "
-            "from the system's file cache, which the limit does not include. Peak memory is the kernel's high-water "
-            "mark of resident pages. [results/scale/larger-graph.json](../results/scale/larger-graph.json), "
+            f"{record['hardware']['cores']} cores shared with other work (a load of {record['load']} when this was "
+            f"written), so processor minutes say more than minutes. {stages}. {_killed(record)} One long write just "
+            f"before went to the disk at {disk['write_bytes_per_second'] / 1e6:.0f} MB/s, reading it back came at "
+            f"{disk['read_bytes_per_second'] / 1e6:.0f} MB/s; `embed` used {embed['disk_bytes_per_second'] / 1e6:.0f} "
+            "MB/s on average: what is asked for again often comes from the system's file cache, which the limit does "
+            "not include. Peak memory is the kernel's high-water mark of resident pages. "
+            "[results/scale/larger-graph.json](../results/scale/larger-graph.json), "
             "`make results-larger-graph`.")  # fmt: skip
     return "\n".join([*lines, "", note])
+
+
+def _killed(record: dict[str, Any]) -> str:
+    killed, resumed = record["killed"], record["resumed"]
+    if resumed is None:
+        return "What a kill half way does at this size has not been measured yet."
+    same = "the same bytes as" if record["same_bytes_after_kill"] else "OTHER BYTES THAN"
+    return (f"Killed after {killed['share_done']:.0%} of the blocks and resumed, the file had {same} that of an "
+            f"undisturbed run; of the {resumed['blocks_kept']} blocks of the last layer that were there "
+            f"{resumed['blocks_kept_untouched']} were left as they were.")  # fmt: skip
 
 
 def ray_faults(result: Results) -> str:

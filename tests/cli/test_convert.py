@@ -21,17 +21,6 @@ def test_what_is_converted_opens_as_the_same_data(graphsage: Command, data: Path
     assert torch.equal(before.split("given").codes, after.split("given").codes)
 
 
-def test_a_local_order_changes_only_row_numbers(graphsage: Command, data: Path, tmp_path: Path) -> None:
-    assert graphsage("data", "convert", data, tmp_path / "out", "--local-order").code == 0
-    before, after = open_data(data), open_data(tmp_path / "out")
-    ids = [before.graph.id_of(row) for row in range(90)]
-    rows = after.graph.rows_of(ids)
-    assert rows.tolist() != list(range(90))
-    assert torch.equal(after.graph.features[rows], before.graph.features)
-    assert torch.equal(after.split("given").codes[rows], before.split("given").codes)
-    assert torch.equal(after.graph.degrees[rows], before.graph.degrees)
-
-
 def test_other_formats_become_graph_folders(graphsage: Command, tmp_path: Path) -> None:
     nx.write_edgelist(nx.path_graph(4), tmp_path / "path.edgelist")
     answer = graphsage("data", "convert", tmp_path / "path.edgelist", tmp_path / "out")

@@ -171,7 +171,7 @@ def test_ray_is_named_where_it_is_missing(graphsage: Command, data: Path, space:
                                           monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     monkeypatch.setitem(sys.modules, "ray", None)
     error = graphsage("sweep", data, "--space", space, "--out", tmp_path / "out", "--ray", "auto").error
-    assert "--ray needs Ray; install it: pip install 'graphsage[cluster]'" in error
+    assert "--ray needs Ray: pip install 'graphsage[cluster]'" in error
 
 
 def test_minutes_end_a_sitting(graphsage: Command, data: Path, space: Path, tmp_path: Path) -> None:

@@ -44,9 +44,6 @@ def convert_command(
                                           show_default=False)],
     out: Annotated[Path, typer.Argument(help="Graph folder to write.", metavar="OUT", show_default=False)],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is in OUT.")] = False,
-    local_order: Annotated[bool, typer.Option(
-        "--local-order", help="Renumber nodes so that neighbors lie close together, for features that are larger than "
-        "memory; ids and splits stay with their nodes.")] = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Write data as a graph folder, with its splits: it opens at once, whatever its size.
@@ -55,7 +52,6 @@ def convert_command(
     Examples:
       graphsage data convert planetoid/ind.cora cora
       graphsage data convert reddit-npz reddit
-      graphsage data convert huge huge-local --local-order
     """
     from graphsage.cli.output import data_summary, print_json, say, working
 
@@ -63,7 +59,6 @@ def convert_command(
         raise OutputError(f"{out} is already there; replace it with --overwrite, or choose another folder")
     with working(f"reading {source}"):
         from graphsage.datasets.open import open_data
-        from graphsage.graph.order import in_local_order
         from graphsage.graph.storage import save_graph
 
         data = open_data(source)
@@ -72,15 +67,11 @@ def convert_command(
         if graph.features is None and data.columns:
             say(f"features are made of {', '.join(data.columns)}, fitted on training nodes of split {name}")
             graph = data.with_features(split)[0]
-    splits = data.splits
-    if local_order:
-        with working("finding an order"):
-            graph, splits = in_local_order(graph, {name: split, **splits})
     with working(f"writing {out}"):
-        save_graph(graph, out, splits)
+        save_graph(graph, out, data.splits)
     if json:
         counts = {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features}
-        classes = {"classes": graph.num_classes, "splits": list(splits)}
+        classes = {"classes": graph.num_classes, "splits": list(data.splits)}
         print_json({"data": source, "out": str(out), **counts, **classes})
     else:
         print(f"{data_summary(data, name, split)}\nwritten to {out}")

@@ -1,12 +1,11 @@
 """A Ray cluster as a pool of workers, with the interface of Python's own pools."""
 
-import importlib
 import logging
-import os
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
+from graphsage.cluster.ray_tasks import _imported as imported_ray
 from graphsage.errors import ConfigError
 
 RETRIES = 3  # of a task whose worker or machine was lost
@@ -16,18 +15,15 @@ class RayPool(Executor):
     """Tasks of one core each, and one GPU each where the cluster has some and `device` allows it."""
 
     def __init__(self, address: str, device: str = "cpu", slots: int | None = None) -> None:
+        ray = imported_ray(address)
+        # The loopback address for a cluster of this command's own: nobody outside this machine is to see it.
+        own = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"} if address == "local" else {}
         try:
-            ray: Any = importlib.import_module("ray")
-        except ImportError as error:
-            raise ConfigError("--ray needs Ray; install it: pip install 'graphsage[cluster]'") from error
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that is started here tells nobody
-        try:
-            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
-            raise ConfigError(
-                f"no Ray at {address!r} ({reason}); start one with `ray start --head`, or leave --ray"
-            ) from error
+            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **own)
+        except Exception as error:  # Ray raises plain ones too, when a node does not come up
+            first = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise ConfigError(f"no Ray cluster at {address!r} ({first:.200}); start one: `ray start --head`, or leave "
+                              "out --ray") from error  # fmt: skip
         self._ray = ray
         found = ray.cluster_resources()
         gpus = int(found.get("GPU", 0)) if device != "cpu" else 0

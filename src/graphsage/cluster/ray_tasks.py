@@ -34,8 +34,7 @@ class RayTasks:
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
         try:
             if address == "local":
-                # The loopback address: nobody outside this machine is to see it.
-                self._ray.init(address="local", include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+                self._ray.init(address="local", include_dashboard=False, **quiet)
             else:
                 self._ray.init(address=address, **quiet)
         except Exception as error:  # Ray raises plain ones too, when a node does not come up

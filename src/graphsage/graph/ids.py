@@ -106,13 +106,6 @@ class NodeIds:
         """These ids and then `ids`, for a graph that grew."""
         return NodeIds.of([*self, *ids])
 
-    def taken(self, rows: Iterable[int]) -> "NodeIds":
-        """The ids of `rows`, in their order."""
-        chosen = list(rows)
-        if self._integers is not None:
-            return NodeIds(self._integers[chosen])
-        return NodeIds._of_list([self[row] for row in chosen])
-
     def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """The arrays that hold the ids, by file name; `from_arrays` reads them back."""
         if self._integers is not None:

@@ -24,8 +24,6 @@ class Epochs:
     seed: int
     rank: int = 0
     ranks: int = 1
-    together: int = 1
-    """Examples with consecutive numbers that stay together when the order is shuffled."""
 
     @property
     def steps(self) -> int:
@@ -66,10 +64,4 @@ class Epochs:
     def examples(self, step: int, device: torch.device, count: int = 1) -> Tensor:
         """Numbers of the examples that `count` steps of one epoch cover, (count, B), shuffled anew each epoch."""
         key = Stream(self.seed, "order", self.epoch_of(step)).key
-        positions = self.positions(step, device, count)
-        if self.together == 1:
-            return permute(positions, self.num_examples, key)
-        runs = self.num_examples // self.together
-        run, place = positions // self.together, positions % self.together
-        shuffled = permute(run.clamp_max(max(runs - 1, 0)), max(runs, 1), key) * self.together + place
-        return torch.where(run < runs, shuffled, positions)  # what is left of the last run ends every epoch
+        return permute(self.positions(step, device, count), self.num_examples, key)

@@ -194,14 +194,14 @@ def _upper_layer(model: Model, rows: float, below: float, size: int) -> Work:
 
 
 def _maximum(rows: float, size: int, inner: int, seen: float) -> Work:
-    """A running maximum over gathered rows, each compared and merged while it is in cache; two bytes name the winner."""
+    """A running maximum over gathered rows, each merged while it is in cache; two bytes name the winner."""
     table = FLOAT * seen * inner
     return Work((Gather("merge", rows * size, FLOAT * inner, table),), streamed=30 * rows * inner + table)
 
 
 def _steps_in_time(rows: float, size: int, inner: int, seen: float) -> Work:
-    """An LSTM's hidden state: S products one after the other, three times with the gradients; the rate that they are
-    measured at includes the gates. What the input adds to those is projected once a row, gathered and scattered back."""
+    """An LSTM's hidden state: S products one after the other, three times with the gradients, at a rate that includes
+    the gates. What the input adds to those is projected once a row, gathered, and scattered back."""
     gates = Gather("select", 2 * rows * size, FLOAT * 4 * inner, FLOAT * seen * 4 * inner)
     return Work((gates,), recurrent=3 * 2 * 4 * inner * inner * rows * size)
 
