@@ -65,7 +65,7 @@ def presampled(ours: Ours) -> Task:
     def step() -> None:
         at = next(turn) % len(drawn)
         reading = ours.encoder.read(ours.tables, batches[at], buffer[0])
-        loss = objective.value(Labeled(reading, drawn[at][1], objective.labels[drawn[at][0]]))
+        loss = objective.value(Labeled(reading, drawn[at][1], objective.labels[drawn[at][0]], None))
         ours.optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         ours.optimizer.step()

@@ -71,7 +71,7 @@ def serve(run: Path, folder: Path, *, host: str, port: int, keys: ApiKeys, setti
         server.on_start = on_start
         give_back()
         gc.freeze()  # the model and the libraries need not be looked at again
-        sys.setswitchinterval(0.0002)  # the thread that answers must not wait long for the one that computes
+        sys.setswitchinterval(0.001)  # the thread that answers must not wait long for the one that computes
         server.run()
         if not server.started:
             raise ConfigError(f"cannot serve on {host} port {port}; is another process using it?")
