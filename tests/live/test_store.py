@@ -205,3 +205,36 @@ def test_killed_at_any_step_it_is_the_old_or_the_new_graph(live: LiveGraph, poin
             assert graph.neighbors(int(graph.rows_of([id])[0])).tolist() == [0, 1], "half a change"
     assert len(list(again.folder.glob("generation-*"))) == 1
     verify(again.folder)
+
+
+def test_a_change_that_is_called_off_does_not_stop_the_ones_after_it(live: LiveGraph) -> None:
+    with live.reading():  # the writing thread waits for those who read
+        first = live.submit(Change((node("first"),)))
+        second = live.submit(Change((node("second"),)))
+        called_off = [first.cancel(), second.cancel()]
+    assert live.submit(Change((node("third"),))).result(timeout=30).sequence >= 1
+    with live.reading() as (overlay, _):
+        assert [overlay.find(id) is None for id in ("first", "second", "third")] == [*called_off, False]
+    live.close()
+
+
+@pytest.mark.parametrize("left", [None, b""])
+def test_a_journal_that_is_missing_or_empty_is_refused_not_begun_anew(live: LiveGraph, left: bytes | None) -> None:
+    live.apply(Change((node("new"),)))
+    live.close()
+    journal = live.folder / "journal.sqlite"
+    journal.unlink()
+    if left is not None:
+        journal.write_bytes(left)
+    for opened in (lambda: open_live(live.folder, MODEL), lambda: verify(live.folder),
+                   lambda: backup(live.folder, live.folder.parent / "copy")):  # fmt: skip
+        with pytest.raises(StoreError, match=r"journal\.sqlite is missing or empty; restore a backup"):
+            opened()
+
+
+def test_a_new_store_does_not_take_over_the_journal_of_another(live: LiveGraph) -> None:
+    live.apply(Change((node("new"),)))
+    live.close()
+    (live.folder / "manifest.json").unlink()
+    with pytest.raises(StoreError, match="journal of another live graph"):
+        create_store(live.folder, graph_of(NODES, EDGES))

@@ -49,6 +49,13 @@ def test_a_read_key_cannot_change_anything(guarded: TestClient, method: str, pat
     assert guarded.request(method, path, headers={"Authorization": f"Bearer {READ}"}).status_code == 403
 
 
+@pytest.mark.parametrize(("method", "path"), WRITES)
+def test_a_page_of_another_site_cannot_change_anything(client: TestClient, method: str, path: str) -> None:
+    for site in ("cross-site", "same-site"):
+        answer = client.request(method, path, headers={"Sec-Fetch-Site": site})
+        assert answer.status_code == 403, answer.text
+
+
 def test_keys_open_what_they_should(guarded: TestClient) -> None:
     basic = base64.b64encode(f"anyone:{READ}".encode()).decode()
     for headers in ({"Authorization": f"Bearer {READ}"}, {"X-API-Key": WRITE}, {"Authorization": f"Basic {basic}"}):

@@ -73,6 +73,17 @@ def test_predictions_are_probabilities_best_first(client: TestClient) -> None:
         assert {*each["probabilities"]} == {*KINDS}
 
 
+def test_head_is_answered_as_get(client: TestClient) -> None:
+    for path in ("/healthz", "/", "/v1/nodes/node-1"):
+        assert client.head(path).status_code == 200
+
+
+def test_an_address_that_is_almost_right_is_a_problem_and_not_a_redirect(client: TestClient) -> None:
+    answer = client.post("/v1/embed/", json={"ids": ["node-1"]}, follow_redirects=False)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
 def test_looking_at_a_node(client: TestClient) -> None:
     said = client.get("/v1/nodes/node-0", params={"neighbors": 3}).json()
     assert said["attributes"] == {"words": "about algebra item 0", "size": None}
@@ -173,6 +184,16 @@ def test_a_reload_swaps_the_model_and_refuses_a_bad_one(client: TestClient, serv
         assert refused.status_code == 409, refused.text
         assert service.model.version == fresh
         assert len(vectors(client, ids=["node-1"])) == 1
+
+
+def test_why_a_reload_was_refused_is_in_the_log_and_not_in_the_answer(
+    client: TestClient, service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    (service.run / "config.json").write_bytes(b"{")
+    refused = client.post("/v1/admin/reload")
+    assert refused.status_code == 409
+    assert "config.json" in caplog.text
+    assert "config.json" not in refused.text
 
 
 def test_a_reload_fails_no_request_and_never_mixes_models(client: TestClient, service: Service) -> None:

@@ -20,6 +20,7 @@ from graphsage.serving.protocol import LONGEST_HEAD, is_whole_request, protocol_
     (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}GET", False),
     (b"POST /v1/embed HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", False),
     (b"POST /v1/embed HTTP/1.1\r\nContent-Length: x\r\n\r\n{}", False),
+    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n{}", False),
     (b"POST /v1/embed HTTP/1.1\r\nContent-Le", False),
     (b"", False),
 ])  # fmt: skip

@@ -9,13 +9,11 @@ from graphsage.atomic import atomic_folder
 from graphsage.errors import DataError, OutputError, StoreError
 from graphsage.graph.check import check_graph
 from graphsage.live.generation import checksums, open_generation
-from graphsage.live.journal import Journal
+from graphsage.live.journal import JOURNAL, Journal, open_journal
 from graphsage.live.manifest import Manifest, StoreLock, read_manifest, sync_folder, write_manifest
 
 if TYPE_CHECKING:
     from graphsage.live.store import Version
-
-JOURNAL = "journal.sqlite"
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ def copy_store(source: Path, manifest: Manifest, journal: Journal, target: Path)
         shutil.copytree(source / manifest.folder, temporary / manifest.folder)
         journal.copy_to(temporary / JOURNAL)
         write_manifest(temporary, manifest)
-        copied = Journal(temporary / JOURNAL, manifest.sequence, bytes.fromhex(manifest.check))
+        copied = open_journal(temporary, manifest.sequence, bytes.fromhex(manifest.check))
         sequence = copied.sequence
         copied.close()
     sync_folder(target.parent)
@@ -50,7 +48,7 @@ def backup(store: Path, target: Path) -> "Version":
     manifest = read_manifest(store)
     lock = StoreLock(store)
     try:
-        journal = Journal(store / JOURNAL, manifest.sequence, bytes.fromhex(manifest.check))
+        journal = open_journal(store, manifest.sequence, bytes.fromhex(manifest.check))
         try:
             return copy_store(store, manifest, journal, target)
         finally:
@@ -84,7 +82,7 @@ def verify(store: Path) -> Report:
             check_graph(base.graph)
         except DataError as error:
             raise StoreError(f"{store}: {error}") from error
-        journal = Journal(store / JOURNAL, manifest.sequence, bytes.fromhex(manifest.check))
+        journal = open_journal(store, manifest.sequence, bytes.fromhex(manifest.check))
         try:
             changes = journal.since(manifest.sequence)
             return Report(manifest.generation, journal.sequence, base.num_nodes, base.graph.num_edges, len(changes))

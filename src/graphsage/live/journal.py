@@ -16,6 +16,7 @@ from graphsage.live.change import Change
 
 NEEDED_SQLITE = (3, 51, 3)  # earlier ones can corrupt a WAL file that is reset while another reads it
 _APPLICATION = 0x47534A31
+JOURNAL = "journal.sqlite"
 START = b"\0" * 16  # what the first row's check continues
 
 
@@ -123,6 +124,14 @@ class Journal:
 
     def _damaged(self, error: apsw.Error) -> StoreError:
         return StoreError(f"{self._path} cannot be read ({error}); restore a backup")
+
+
+def open_journal(store: Path, base: int, check: bytes) -> Journal:
+    """That of a store: every store is made with one, so one that is not there was lost, with what it held."""
+    path = store / JOURNAL
+    if not path.is_file() or not path.stat().st_size:
+        raise StoreError(f"{path} is missing or empty; restore a backup")
+    return Journal(path, base, check)
 
 
 def _checked(before: bytes, sequence: int, body: bytes, floats: bytes) -> bytes:

@@ -20,14 +20,13 @@ from graphsage.live.change import Change
 from graphsage.live.check import Checker
 from graphsage.live.faults import fault
 from graphsage.live.generation import Generation, open_generation, with_text_ids, write_generation
-from graphsage.live.journal import Journal
+from graphsage.live.journal import JOURNAL, START, Journal, open_journal
 from graphsage.live.manifest import Manifest, StoreLock, is_store, read_manifest, write_manifest
 from graphsage.live.overlay import Overlay
 from graphsage.live.snapshot import clean, snapshot
 from graphsage.live.whole import whole
 
 GROUP = 256  # changes journaled with one fsync at most
-JOURNAL = "journal.sqlite"
 _CATCH_UP = 64  # changes that may be left for the moment when everybody waits
 
 
@@ -46,7 +45,10 @@ def create_store(folder: Path, graph: Graph, attributes: Iterable[Mapping[str, A
         raise StoreError(f"{folder} is a live graph already; choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(1)
+    if (folder / JOURNAL).exists():
+        raise StoreError(f"{folder} holds the journal of another live graph; choose another folder")
     files = write_generation(folder / manifest.folder, with_text_ids(graph), attributes or [{}] * graph.num_nodes)
+    Journal(folder / JOURNAL, 0, START).close()  # from now on one that is missing was lost
     write_manifest(folder, Manifest(1, features=features, files=files))
 
 
@@ -59,7 +61,7 @@ class LiveGraph:
         try:
             clean(folder, self.manifest)
             self._base = open_generation(folder / self.manifest.folder)
-            self._journal = Journal(folder / JOURNAL, self.manifest.sequence, bytes.fromhex(self.manifest.check))
+            self._journal = open_journal(folder, self.manifest.sequence, bytes.fromhex(self.manifest.check))
             self._sequence = self._journal.sequence
             self._overlay = self._over(self._base)
             self._catch_up(self._overlay, self.manifest.sequence)
@@ -141,6 +143,8 @@ class LiveGraph:
     def _write(self, group: list[tuple[Change, "Future[Version]"]]) -> None:
         checker, good = Checker(self._overlay), []
         for change, done in group:
+            if not done.set_running_or_notify_cancel():  # nobody waits any more; from here on it cannot be called off
+                continue
             try:
                 checker.check(change)
                 good.append((change, done))

@@ -1,5 +1,6 @@
 """Routes about the service itself: health, metrics, the model, the map, and what an administrator does."""
 
+import logging
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -14,6 +15,7 @@ from graphsage.serving.problem import Problem, retry
 from graphsage.serving.reads import service_of
 
 router = APIRouter(tags=["service"], route_class=LeanRoute)
+_log = logging.getLogger("graphsage.serving")
 
 
 @router.get("/healthz")
@@ -88,6 +90,7 @@ async def reload(request: Request) -> dict[str, str]:
     try:
         fresh = await run_in_threadpool(service_of(request).reload)
     except (GraphSageError, OSError) as error:
+        _log.warning("the model in the run's folder is refused: %s", error)
         raise Problem(409, f"the model in the run's folder is refused: {type(error).__name__}; see the log") from error
     return {"model": fresh.version}
 

@@ -39,7 +39,7 @@ def make_app(service: Service, keys: ApiKeys | None = None) -> Gate:
         code: {"model": ProblemAnswer, "description": text} for code, text in _ANSWERS.items()
     }
     app = FastAPI(title="graphsage", version=__version__, summary="Embeddings of nodes that were not there before.",
-                  responses=known, docs_url=None, redoc_url=None)  # fmt: skip
+                  responses=known, docs_url=None, redoc_url=None, redirect_slashes=False)  # fmt: skip
     app.state.service = service
     for part in (reads.router, writes.router, about.router):
         app.include_router(part)

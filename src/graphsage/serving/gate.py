@@ -36,11 +36,14 @@ class Gate:
         self._metrics.rejected.inc()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}  # the server leaves out the body
         if scope["type"] != "http" or scope["path"] in HEALTH:
             await self._app(scope, receive, send)
             return
         try:
             self._authorize(scope)
+            _check_site(scope)
             if not scope["path"].startswith("/v1/"):
                 await self._app(scope, receive, send)
                 return
@@ -97,6 +100,13 @@ class Gate:
 
     def _too_large(self) -> Problem:
         return Problem(413, f"a body may have {self._settings.max_body} bytes")
+
+
+def _check_site(scope: Scope) -> None:
+    """A browser says whose page sends a request; that of another site must not use who sits before it to change."""
+    site = dict(scope["headers"]).get(b"sec-fetch-site")
+    if site in (b"cross-site", b"same-site") and scope["method"] not in _SAFE:
+        raise Problem(403, "a page of another site may not do this")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -80,4 +80,4 @@ def is_whole_request(data: bytes) -> bool:
         return False
     at = head.find(b"\r\ncontent-length:")
     length = head[at + 17 : head.find(b"\r\n", at + 2)].strip() if at >= 0 else b"0"
-    return length.isdigit() and len(data) == end + 4 + int(length)
+    return length.isdigit() and len(length) < 10 and len(data) == end + 4 + int(length)
