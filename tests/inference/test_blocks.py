@@ -139,6 +139,24 @@ def test_a_damaged_block_is_computed_again(ring: tuple[Model, Path], tmp_path: P
     assert torch.equal(whole(again), z)
 
 
+def test_a_damaged_layer_below_is_computed_again_though_a_stage_above_it_is_whole(tmp_path: Path) -> None:
+    graph = star(9).replace(features=normal(3, 10, 5))
+    model = model_of(encoder_of(EncoderConfig(aggregator="pool", dim=4, hidden_dim=3), 5))
+    save_graph(graph, tmp_path / "graph")
+    undisturbed = Counting()
+    z = whole(embed_in_blocks(model, tmp_path / "graph", tmp_path / "one", budget=Budget(400), executor=undisturbed))
+    stop = Counting(sum(stage < 3 for stage, _ in undisturbed.ran))  # rows-1, nodes-1 and rows-2 are there
+    with pytest.raises(KeyboardInterrupt):
+        embed_in_blocks(model, tmp_path / "graph", tmp_path / "work", budget=Budget(400), executor=stop)
+    path = tmp_path / "work" / "nodes-1" / "00000.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 64
+    path.write_bytes(content)
+    again = embed_in_blocks(model, tmp_path / "graph", tmp_path / "work", budget=Budget(400))
+    assert again.damaged == 1
+    assert torch.equal(whole(again), z)
+
+
 def test_files_of_layers_that_nothing_reads_any_more_are_removed(ring: tuple[Model, Path], tmp_path: Path) -> None:
     found = embed_in_blocks(*ring, tmp_path / "work", budget=Budget(900))
     assert {p.name for p in found.work.folder.iterdir()} == {"lock", "work.json", "model", found.work.stages[-1].name}

@@ -145,8 +145,8 @@ def _continued(found: Work, purpose: dict[str, Any], graph: Path, each: int) -> 
 def _computed(work: Work, executor: Executor, on_block: Progress | None) -> Embedded:
     damaged = work.forget_damaged()
     stages = range(len(work.stages))
-    # What comes before a whole stage is not needed again.
-    begin = max((s for s in stages if not work.missing(s)), default=-1)
+    # What comes before a whole layer is not needed again; rows that were only transformed do not replace those below.
+    begin = max((s for s in stages if work.stages[s].kind == "nodes" and not work.missing(s)), default=-1)
     left = {s: work.missing(s) for s in stages if s > begin}
     total = sum(stage.cuts[-1] for stage in work.stages)
     kept = sum(work.stages[s].blocks - len(left.get(s, [])) for s in stages)
