@@ -87,7 +87,8 @@ def ring(tmp_path: Path) -> tuple[Model, Path]:
 class Counting:
     """Counts the blocks it runs, and fails after some."""
 
-    def __init__(self, fail_after: int = 10**9) -> None:
+    def __init__(self, fail_after: int = 10**9, slots: int = 1) -> None:
+        self.slots = slots
         self.ran: list[tuple[int, int]] = []
         self.fail_after = fail_after
 
@@ -223,6 +224,11 @@ def test_memory_decides_how_often_the_table_is_read(ring: tuple[Model, Path], tm
         for size in (800, 4000, 10**6)
     ]
     assert blocks[0] > blocks[1] > blocks[2] == 1
+
+
+def test_there_is_a_block_of_each_layer_for_whoever_runs_them(ring: tuple[Model, Path], tmp_path: Path) -> None:
+    found = embed_in_blocks(*ring, tmp_path / "work", memory=10**9, executor=Counting(slots=6))
+    assert all(stage.blocks >= 6 for stage in found.work.stages)
 
 
 def test_blocks_depend_on_nothing_but_the_work_folder(ring: tuple[Model, Path], tmp_path: Path) -> None:
