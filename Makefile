@@ -120,10 +120,10 @@ $(RUN)/config.json: | $(STAMP)
 load: $(STAMP) $(RUN)/config.json  ## Measure latency, throughput and overload of the service (1 minute)
 	@$(BIN)/python benchmarks/serve_load.py $(RUN) --out results/serve/load.json
 
-crash: $(STAMP)  ## Kill a live graph 200 times, damage 1,000 journals, time a restart
+crash: $(STAMP)  ## Kill a live graph and the service 200 times, damage 1,000 journals, time a restart (10 minutes)
 	@$(BIN)/python benchmarks/serve_crash.py --kills 200 --torn 1000 --restart --out results/serve/crash.json
 
-fuzz: $(STAMP)  ## Send 1,000 generated requests to each operation of the service
+fuzz: $(STAMP)  ## Send 1,000 generated requests to each operation of the service (10 minutes)
 	@$(BIN)/python benchmarks/serve_fuzz.py --cases 1000 --out results/serve/fuzz.json
 
 MINUTES ?= 60

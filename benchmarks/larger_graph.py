@@ -128,7 +128,7 @@ def run(folder: Path, options: argparse.Namespace) -> None:
         taken = embed("killed", until=lambda: share_done(work) >= HALF_WAY)
         if taken.status != -9:
             raise SystemExit(f"the command ended with status {taken.status} before it could be killed half way")
-        return {**taken.facts(), "share_done": round(share_done(work), 3), "kept": moments(work)}
+        return {**taken.facts(), "kept": moments(work)}
 
     def resumed() -> dict[str, Any]:
         work = folder / "killed.work"
@@ -157,12 +157,15 @@ def report(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     about = json.loads((folder / "graph" / "graph.json").read_text())
     built, whole, halted, again = (found.get(name) for name in ("build", "embed", "killed half way", "resumed"))
     same = whole["sha256"] == again["sha256"] if whole and again else None
+    if halted:
+        share = len(halted["kept"]) / sum(stage["blocks"] for stage in whole["stages"])
+        halted = {name: value for name, value in halted.items() if name != "kept"} | {"share_done": round(share, 3)}
     return {
         "nodes": about["nodes"], "stored_edges": about["stored_edges"], "features": WIDTH, "feature_type": "float16",
         "layers": 2, "aggregator": "mean", "dim": options.dim, "store": options.store, "memory_flag": options.memory,
         "peak_bytes": max(taken["peak_bytes"] for taken in (built, whole, halted, again) if taken),
         "same_bytes_after_kill": same, "disk": found["disk speed"], "generate": found["generate"], "build": built,
-        "embed": whole, "killed": halted and {name: value for name, value in halted.items() if name != "kept"},
+        "embed": whole, "killed": halted,
         "resumed": again,
     }  # fmt: skip
 
@@ -176,7 +179,7 @@ def plan(work: Path) -> dict[str, Any]:
 def moments(work: Path) -> dict[str, int]:
     """When each block that is done was written."""
     return {f"{note.parent.name}/{note.stem}": note.with_suffix(".npy").stat().st_mtime_ns
-            for note in sorted(work.glob("*-*/*.json")) if note.with_suffix(".npy").exists()}  # fmt: skip
+            for note in sorted(work.glob("*-*/[0-9]*.json")) if note.with_suffix(".npy").exists()}  # fmt: skip
 
 
 def share_done(work: Path) -> float:
@@ -184,7 +187,7 @@ def share_done(work: Path) -> float:
     if not (work / "work.json").exists():
         return 0.0
     stages = plan(work)["stages"]
-    counts = [len(list((work / s["name"]).glob("*.json"))) for s in stages]
+    counts = [len(list((work / s["name"]).glob("[0-9]*.json"))) for s in stages]
     done = sum(s["blocks"] if any(counts[i + 1 :]) else counts[i] for i, s in enumerate(stages))
     return done / sum(s["blocks"] for s in stages)
 

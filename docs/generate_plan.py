@@ -37,7 +37,7 @@ def scales(root: Path) -> str:
         epoch = training_epoch(graph, model, cluster, profile, targets=nodes // 10, batch_size=512 * machines)
         embed = whole_graph(graph, model, cluster, profile)
         no = "" if epoch.fits else " (more than there is)"
-        lines.append(f"| {nodes:.0e} | {graph.edges:.1e} | {machines} x {memory / 1e9:.0f} GB | "
+        lines.append(f"| {nodes:,} | {graph.edges:,} | {machines} x {memory / 1e9:.0f} GB | "
                      f"{size(graph.folder_bytes)} | {size(epoch.counts['bytes_gathered'])} | "
                      f"{epoch.counts['flops'] / 1e12:,.0f} TFLOP | {_time(epoch.seconds)} | {size(epoch.memory)}{no} | "
                      f"{size(epoch.network)} | {_time(embed.seconds)} | {size(embed.disk_read)} |")  # fmt: skip

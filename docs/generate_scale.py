@@ -42,9 +42,9 @@ def _killed(record: dict[str, Any]) -> str:
     if resumed is None:
         return "What a kill half way does at this size has not been measured yet."
     same = "the same bytes as" if record["same_bytes_after_kill"] else "OTHER BYTES THAN"
-    return (f"Killed after {killed['share_done']:.0%} of the blocks and resumed, the file had {same} that of an "
-            f"undisturbed run; of the {resumed['blocks_kept']} blocks of the last layer that were there "
-            f"{resumed['blocks_kept_untouched']} were left as they were.")  # fmt: skip
+    return (
+        f"Killed after {killed['share_done']:.0%} of the blocks and resumed, the file had {same} an undisturbed run's."
+    )
 
 
 def ray_faults(result: Results) -> str:

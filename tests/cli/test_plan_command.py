@@ -91,4 +91,5 @@ def test_this_machine_is_measured_and_planned_with(graphsage: Command, tmp_path:
 
 
 def test_durations_are_written_as_people_do() -> None:
-    assert [duration(s) for s in (0.05, 30, 600, 7300, 2e5)] == ["50 ms", "30 s", "10 min", "2.03 h", "2.31 days"]
+    assert [duration(s) for s in (0.05, 1.29, 119, 600, 7300, 2e5)] == [
+        "50 ms", "1.29 s", "119 s", "10 min", "2.03 h", "2.31 days"]  # fmt: skip

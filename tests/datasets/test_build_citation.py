@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -70,3 +71,16 @@ def test_mistakes_are_named(source: Citations, tmp_path: Path, changes: dict[str
     with pytest.raises(DataError, match=message):
         build_citation(Citations(**given), tmp_path / "out")  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
+
+
+def test_papers_without_a_field_are_left_out(source: Citations, tmp_path: Path) -> None:
+    source.nodes.write_text(source.nodes.read_text().replace("j,NI,", "j,,"))
+    graph = build_citation(dataclasses.replace(source, fields=()), tmp_path / "out")
+    assert "" not in graph.class_names
+    assert "j" not in [graph.id_of(row) for row in range(graph.num_nodes)]
+
+
+def test_without_later_papers_there_is_nothing_to_test_on(source: Citations, tmp_path: Path) -> None:
+    source.nodes.write_text(source.nodes.read_text().replace(",2005,", ",2004,"))
+    with pytest.raises(DataError, match="after 2004"):
+        build_citation(source, tmp_path / "out")

@@ -1,3 +1,4 @@
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,15 @@ def test_the_largest_component_is_renumbered() -> None:
     rows, edges = largest_component(6, torch.tensor([[4, 5], [5, 2], [0, 1]]).numpy())
     assert rows.tolist() == [2, 4, 5]
     assert edges.tolist() == [[1, 2], [2, 0]]
+
+
+def test_two_tissues_of_one_name_are_refused_and_dots_do_not_make_them_one(source: Proteins, tmp_path: Path) -> None:
+    assert read_tissue(ring(tmp_path / "brain.left.edgelist", ["a", "b", "c"], 1)).name == "brain.left"
+    with pytest.raises(DataError, match="two tissues are called t0"):
+        build_ppi(dataclasses.replace(source, tissues=[*source.tissues, source.tissues[0]]), tmp_path / "out")
+
+
+def test_labels_are_needed(source: Proteins, tmp_path: Path) -> None:
+    source.labels[0].write_text("")
+    with pytest.raises(DataError, match="no ontology term"):
+        build_ppi(source, tmp_path / "out")

@@ -151,3 +151,27 @@ def test_no_word_with_a_vector_is_an_error(tmp_path: Path, source: Reddit) -> No
     source.vectors.write_text("zebra 1 2\n")
     with pytest.raises(DataError, match="has a vector for no word"):
         build_reddit(source, tmp_path / "out")
+
+
+@pytest.mark.parametrize("change", [
+    {"created_utc": None}, {"created_utc": "soon"}, {"created_utc": 10**18}, {"score": "many"}, {"id": ["p1"]},
+    {"subreddit": ["a"]},
+])  # fmt: skip
+def test_a_post_with_an_odd_value_is_named_or_left_out(source: Reddit, tmp_path: Path, change: dict[str, Any]) -> None:
+    write(source.submissions, [{**POSTS[0], **change}, *POSTS[1:]])
+    if "id" in change or "subreddit" in change:
+        assert build_reddit(source, tmp_path / "out").num_nodes == 3
+    else:
+        with pytest.raises(DataError, match=f"post p1.*{next(iter(change))}"):
+            build_reddit(source, tmp_path / "out")
+
+
+def test_times_may_be_written_as_text_with_a_point(source: Reddit, tmp_path: Path) -> None:
+    write(source.submissions, [{**each, "created_utc": f"{each['created_utc']}.0"} for each in POSTS])
+    assert build_reddit(source, tmp_path / "out").num_nodes == 4
+
+
+def test_posts_that_nobody_joins_are_no_graph(source: Reddit, tmp_path: Path) -> None:
+    write(source.comments, [{**each, "author": "[deleted]"} for each in COMMENTS])
+    with pytest.raises(DataError, match="no user commented on two posts"):
+        build_reddit(source, tmp_path / "out")

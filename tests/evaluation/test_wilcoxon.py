@@ -54,3 +54,9 @@ def test_nothing_to_compare_is_refused() -> None:
         signed_rank([0.5, 0.6], [0.5, 0.6])
     with pytest.raises(DataError, match="same settings"):
         signed_rank([0.5], [0.5, 0.6])
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_scores_that_are_no_numbers_are_refused(value: float) -> None:
+    with pytest.raises(DataError, match="finite"):
+        signed_rank([value, 0.5], [0.4, 0.6])

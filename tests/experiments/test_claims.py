@@ -7,10 +7,10 @@ import pytest
 from graphsage.experiments import evidence, evidence_figures
 from graphsage.experiments.claims import CLAIMS, FAILS, HOLDS, PENDING, UNTESTED, judged
 from graphsage.experiments.paper import NAMES, ROWS, SETTINGS, table1
-from graphsage.experiments.record import spread
+from graphsage.experiments.record import MEASURED, spread
 from graphsage.experiments.wilcoxon import check, compared
 
-EMPTY: dict[str, dict[str, Any] | None] = dict.fromkeys(evidence.NEEDED)
+EMPTY: dict[str, dict[str, Any] | None] = dict.fromkeys(MEASURED)
 
 
 def paper_rows() -> list[dict[str, Any]]:
@@ -117,3 +117,30 @@ def test_facts_are_compared_where_their_data_is() -> None:
 
 def test_the_signed_rank_test_returns_the_published_pairs() -> None:
     assert all((row["t"], row["p"]) == (row["paper_t"], row["paper_p"]) for row in check())
+
+
+def test_too_few_settings_prove_neither_a_difference_nor_its_absence() -> None:
+    """Over three settings p is above 0.05 even where one method is always better."""
+    few = [row for row in paper_rows() if row["data"] == "citation"]
+    records = {**EMPTY, "wilcoxon": {"rows": compared(few, "paper")}}
+    assert evidence.lstm_like_pool(records).holds is None
+    assert evidence.significant_over_gcn(records).holds is None
+    assert "settings" in evidence.lstm_like_pool(records).why
+
+
+def test_larger_samples_that_never_gain_show_no_diminishing_returns() -> None:
+    points = [{"sample_size": s, "test_micro_f1": spread([f])} for s, f in ((5, 0.5), (10, 0.49), (20, 0.40))]
+    assert evidence_figures.sample_size({**EMPTY, "figure2b": {"points": points}}).holds is False
+
+
+def test_noise_is_not_judged_without_the_random_classifier_of_its_data() -> None:
+    lines = {"GraphSAGE-pool": [spread([0.4])], "GraphSAGE-GCN": [spread([0.2])]}
+    other = {"data": "e", "row": "Random", "task": "both", "test_micro_f1": spread([0.2])}
+    records = {**EMPTY, "figure3": {"data": {"d": {}}, "lines": lines}, "table1": {"rows": [other]}}
+    assert evidence_figures.noise(records).pending
+
+
+def test_facts_that_were_not_made_are_not_said_to_be_out_of_reach() -> None:
+    for find in (evidence_figures.edges_back, evidence_figures.reddit_edges_back, evidence_figures.empty_proteins):
+        assert find(EMPTY).pending
+        assert not find({**EMPTY, "facts": {"rows": []}}).pending

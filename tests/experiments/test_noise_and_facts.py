@@ -9,6 +9,7 @@ from graphsage.experiments.facts import measured
 from graphsage.experiments.figure2a import unseen
 from graphsage.experiments.noise import normal, with_noise
 from graphsage.experiments.rotation import procrustes
+from graphsage.experiments.trials import probed
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
 from graphsage.kernels.random import Stream
@@ -80,3 +81,14 @@ def test_ppi_says_whose_labels_it_has(tmp_path: Path) -> None:
     data = opened(Source("ppi", str(tmp_path / "g")))
     assert data.note.startswith("the released labels (density 0.305")
     assert not data.one_graph
+
+
+def test_the_probe_learns_from_training_rows_alone() -> None:
+    """The held-out rows say the opposite of the training rows: whoever looked at them would be right about them."""
+    labels = np.arange(60) % 2
+    z = np.eye(2)[labels] * 4
+    z[40:] = z[40:, ::-1]
+    masks = [(np.arange(60) >= a) & (np.arange(60) < b) for a, b in ((0, 40), (40, 50), (50, 60))]
+    graph = Graph.from_edges([(v, v + 1) for v in range(59)], 60, features=z, labels=labels)
+    found = probed(z, Named("d", graph, Split.masks(*masks), "", ""), seed=0)
+    assert found["val"] == found["test"] == 0

@@ -196,3 +196,57 @@ def test_the_full_profile_is_the_papers() -> None:
     assert full.training["supervised"] == {}
     assert full.depths[1] == (25, 10)
     assert dataclasses.asdict(full)["rates"] is None
+
+
+def test_several_graphs_alone_are_reproduced_as_far_as_they_go(
+    sources: tuple[Source, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DeepWalk's rotation cannot be shown on several graphs; what comes after it is made all the same."""
+    from graphsage.experiments import reproduce as module
+
+    monkeypatch.setattr(module, "EXPERIMENTS", ("rotation", "facts"))
+    monkeypatch.setattr(module, "write_report", lambda out: out)
+    reproduce("all", session(sources[1:], tmp_path / "out"))
+    assert (tmp_path / "out" / "facts.json").exists()
+    assert "left out" in capsys.readouterr().err
+    with pytest.raises(DataError, match="needs one"):
+        reproduce("rotation", session(sources[1:], tmp_path / "out"))
+
+
+def test_what_deepwalk_takes_part_in_is_made_on_a_single_graph(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    both = session(sources[::-1], tmp_path)  # several graphs first
+    assert both.single == sources[0]
+    assert both.largest == sources[0]
+    assert session(sources[1:], tmp_path).single is None
+    assert session(sources[1:], tmp_path).largest == sources[1]
+
+
+def test_rows_of_another_profile_or_of_other_data_are_not_put_together(
+    sources: tuple[Source, ...], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    reproduce("table1", session(sources[:1], out, only=("supervised", "mean")))
+    other = dataclasses.replace(TINY, name="other")
+    reproduce("table1", start(sources[:1], other, out, device="cpu", only=("supervised", "gcn")))
+    assert {row["row"] for row in read(out, "table1")["rows"] if "form" in row} == {"GraphSAGE-GCN"}
+    graph = planted_graph(100)
+    save_graph(graph, tmp_path / "two", {"given": planted_split(graph)})
+    changed = (Source("one", str(tmp_path / "two")),)
+    reproduce("table1", start(changed, other, out, device="cpu", only=("supervised", "pool")))
+    assert {row["row"] for row in read(out, "table1")["rows"] if "form" in row} == {"GraphSAGE-pool"}
+
+
+def test_deepwalks_variant_is_chosen_on_validation_not_on_test(
+    sources: tuple[Source, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from graphsage.experiments.table1 import baselines
+
+    def score(val: float) -> dict[str, float]:
+        return {"val": val, "test": 1 - val, "test_macro": 1 - val, "seconds": 1.0}
+
+    names = ("DeepWalk", "DeepWalk + features")
+    found = {f"{name} {c}": score(val) for name in names for c, val in (("trained", 0.2), ("all", 0.9))}
+    made = session(sources[:1], tmp_path)
+    monkeypatch.setattr(made.trials, "run", lambda trials: [{"rows": found, **score(0.5)} for _ in trials])
+    rows = [row for row in baselines(made, sources[0]) if row["row"] in names]
+    assert [row["settings"]["contexts"] for row in rows] == ["all", "all"]

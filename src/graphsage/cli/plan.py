@@ -167,8 +167,8 @@ def _show(title: str, found: "Forecast") -> None:
 
 
 def duration(seconds: float) -> str:
-    for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0)):
-        if seconds >= 2 * length:
+    for unit, length, least in (("days", 86400.0, 2), ("h", 3600.0, 2), ("min", 60.0, 2), ("s", 1.0, 1)):
+        if seconds >= least * length:
             return f"{seconds / length:.3g} {unit}"
     return f"{seconds * 1e3:.3g} ms"
 

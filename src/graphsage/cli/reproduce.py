@@ -62,7 +62,7 @@ def command(
     else:
         made = names(what)
         at_once = jobs or (1 if choose_device(device).type == "cuda" else _cores())
-        session = open_session(data or [], profile, out, only=only, seeds=seeds, jobs=at_once, device=device,
+        session = open_session(data or [], profile, out, what=what, only=only, seeds=seeds, jobs=at_once, device=device,
                                minutes=minutes, rates=rates, small=small,
                                walks=not no_deepwalk, on_done=tell)  # fmt: skip
         try:

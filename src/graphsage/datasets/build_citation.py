@@ -54,8 +54,8 @@ def build_citation(source: Citations, out: Path) -> Graph:
     table.need([source.label, source.year, *source.text])
     read = table.read(list(dict.fromkeys([name, source.label, source.year, *source.text])))
     known = node_ids(table, name, read[name])
-    years, labels = _years(cells(read[source.year]), source), [str(cell) for cell in cells(read[source.label])]
-    wanted = (years >= source.first_year) & (years <= source.last_year)
+    years, labels = _years(cells(read[source.year]), source), [str(cell or "") for cell in cells(read[source.label])]
+    wanted = (years >= source.first_year) & (years <= source.last_year) & (np.array(labels) != "")
     if source.fields:
         wanted &= np.isin(np.array(labels), source.fields)
     citations = open_table(str(source.edges))
@@ -103,6 +103,10 @@ def split_by_year(years: Array, source: Citations) -> Split:
     codes[torch.from_numpy(later[order[: round(VALIDATION * len(later))]])] = 1
     if not bool((codes == 0).any()):
         raise DataError(f"no paper of the largest component is from {source.train_until} or before; check the years")
+    if not len(later) and source.last_year > source.train_until:
+        raise DataError(
+            f"no paper of the largest component is from after {source.train_until}; there is none to test on"
+        )
     return Split(codes)
 
 

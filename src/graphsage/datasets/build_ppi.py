@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from graphsage.datasets.component import Array
-from graphsage.datasets.lines import lines
+from graphsage.datasets.lines import PACKED, lines
 from graphsage.errors import DataError
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
@@ -48,14 +48,20 @@ class Tissue:
 def build_ppi(source: Proteins, out: Path) -> Graph:
     """Write the graph folder `out` with the split `given`, whole graphs in each part, and return the graph."""
     tissues = [read_tissue(path) for path in source.tissues]
+    names = [tissue.name for tissue in tissues]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"two tissues are called {twice}; each file must be given once, with a name of its own")
     train, val, test = choose(tissues, source)
     chosen = [*train, *val, *test]
-    everyone = sorted({protein for tissue in tissues for protein in tissue.proteins})
+    everyone = {protein for tissue in tissues for protein in tissue.proteins}
     sets = [found for path in source.features for found in read_gmt(path)]
-    common = [(name, genes) for name, genes in sets if len(genes & set(everyone)) >= source.min_share * len(everyone)]
+    common = [(name, genes) for name, genes in sets if len(genes & everyone) >= source.min_share * len(everyone)]
     terms = [found for path in source.labels for found in read_gmt(path)]
     if not common:
         raise DataError(f"no gene set holds {100 * source.min_share:.0f}% of the {len(everyone)} proteins")
+    if not terms:
+        raise DataError("there is no ontology term to predict; check the files of --labels")
     proteins = [protein for tissue in chosen for protein in tissue.proteins]
     sizes = [len(tissue.proteins) for tissue in chosen]
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -102,7 +108,8 @@ def read_tissue(path: Path) -> Tissue:
     place = {protein: row for row, protein in enumerate(proteins)}
     edges = np.array([(place[a], place[b]) for a, b in pairs], np.int64).reshape(-1, 2)
     edges = np.unique(np.sort(edges, axis=1), axis=0)
-    return Tissue(path.name.split(".")[0], proteins, edges)
+    name = path.stem if path.suffix in PACKED else path.name  # t.edgelist.gz is tissue t
+    return Tissue(Path(name).stem, proteins, edges)
 
 
 def read_gmt(path: Path) -> Iterator[tuple[str, set[str]]]:

@@ -31,6 +31,7 @@ from graphsage.kernels.random import Stream
 RANKS = (11, 50)
 TRAIN_DAYS, VALIDATION = 20, 0.3
 NOBODY = ("[deleted]", "", None)  # accounts that are gone are not one user
+LATEST, _SECONDS = 2.0**33, " of seconds since 1970"
 USER_POSTS = 100  # of a user with more, so many are drawn: pairs grow with the square
 
 
@@ -95,15 +96,28 @@ def communities(source: Reddit) -> list[str]:
 def read_posts(path: Path, names: Sequence[str]) -> Posts:
     posts, label = Posts(), {name: number for number, name in enumerate(names)}
     for each in objects(path, "id", "subreddit", "title", "created_utc"):
-        if each["subreddit"] in label and each["id"] not in posts.place:
-            posts.place[each["id"]] = len(posts.titles)
+        name, community = str(each["id"]), str(each["subreddit"])
+        if community in label and name not in posts.place:
+            posts.place[name] = len(posts.titles)
             posts.titles.append(str(each["title"]))
-            posts.labels.append(label[each["subreddit"]])
-            posts.scores.append(float(each.get("score") or 0))
-            posts.times.append(int(each["created_utc"]))
+            posts.labels.append(label[community])
+            posts.scores.append(_number(path, name, "score", each.get("score") or 0))
+            posts.times.append(int(_number(path, name, "created_utc", each["created_utc"], LATEST)))
     if not posts.titles:
         raise DataError(f"{path} has no post in any of the {len(names)} communities")
     return posts
+
+
+def _number(path: Path, post: str, name: str, value: Any, limit: float = np.inf) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = np.nan
+    if not abs(found) < limit:
+        raise DataError(
+            f"{path} post {post}: {name} must be a number{_SECONDS if limit < np.inf else ''}; got {value!r}"
+        )
+    return found
 
 
 def read_comments(source: Reddit, posts: Posts) -> tuple[Array, set[str], Array]:
@@ -115,11 +129,12 @@ def read_comments(source: Reddit, posts: Posts) -> tuple[Array, set[str], Array]
         counts[place] += 1
         words.update(words_of(str(each["body"])))
         if each["author"] not in NOBODY:
-            by_user[each["author"]].add(place)
+            by_user[str(each["author"])].add(place)
     pairs = [_pairs(np.array(sorted(places)), number, source.seed)
              for number, (_, places) in enumerate(sorted(by_user.items())) if len(places) > 1]  # fmt: skip
-    edges = np.concatenate(pairs) if pairs else np.zeros((0, 2), np.int64)
-    return np.unique(edges, axis=0), words, counts
+    if not pairs:
+        raise DataError(f"{source.comments}: no user commented on two posts of these communities, so nothing is joined")
+    return np.unique(np.concatenate(pairs), axis=0), words, counts
 
 
 def _pairs(places: Array, user: int, seed: int) -> Array:

@@ -10,6 +10,8 @@ from typing import IO, Any, cast
 
 from graphsage.errors import DataError
 
+PACKED = (".zst", ".gz", ".bz2", ".xz")
+
 
 def lines(path: Path) -> Iterator[str]:
     """Lines without their ends. What cannot be read is an error that names the file and the line."""

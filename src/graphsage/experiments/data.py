@@ -17,7 +17,6 @@ from graphsage.graph.graph import Graph
 from graphsage.graph.split import NONE, TRAIN, VAL, Split
 from graphsage.kernels.random import Stream
 
-RELEASES = ("bullseye", "bookworm", "trixie", "forky", "sid")
 VALIDATION = 0.3
 RELEASED_DENSITY = 0.305  # share of ones in the PPI labels of the paper's release
 COLUMNS = {"citation": "citation", "setmm": "citation", "reddit": "reddit", "ppi": "ppi"}
@@ -102,22 +101,14 @@ def with_validation(split: Split) -> Split:
 
 def _open(source: Source) -> tuple[Dataset, str | None]:
     from graphsage.datasets.open import open_data
+    from graphsage.datasets.tables import open_tables
+    from graphsage.experiments.debian import tables as debian_tables
 
     if source.name == "debian" and source.path is not None and (Path(source.path) / "nodes.csv").is_file():
-        return _debian(Path(source.path)), "time"
+        return open_tables(debian_tables(Path(source.path), train_until="trixie")), "time"
     if source.name == "setmm":
         return open_data(source.path or "setmm"), "date"
     return open_data(source.path or source.name), None
-
-
-def _debian(folder: Path) -> Dataset:
-    from graphsage.datasets.table_spec import TableSpec
-    from graphsage.datasets.tables import open_tables
-
-    return open_tables(TableSpec(
-        nodes=str(folder / "nodes.csv"), edges=str(folder / "edges.csv"), label="section", text=("description",),
-        time="release", edge_time="release", time_order=RELEASES, train_until="trixie",
-    ))  # fmt: skip
 
 
 def _note(source: Source, graph: Graph) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 from graphsage.experiments.paper import ROWS
 
-NEEDED = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon")
 Records = Mapping[str, dict[str, Any] | None]
 Cells = dict[tuple[str, str], dict[str, float]]
 BASELINES = ROWS[:4]
@@ -130,14 +129,23 @@ def _test(records: Records, a: str, b: str) -> dict[str, Any] | None:
     return next((row for row in rows if (row["a"], row["b"], row["form"]) == (a, b, "paper") and "p" in row), None)
 
 
+FEWEST = 4  # settings: over three, p is above 0.05 even where one method is always better
+
+
+def _too_few(settings: int) -> Found:
+    return Found("–", None, f"the test cannot find a difference over {settings} settings; it needs {FEWEST}")
+
+
 def significant_over_gcn(records: Records) -> Found:
     rows = {name: _test(records, name, "gcn") for name in ("mean", "lstm", "pool")}
     made = {name: row for name, row in rows.items() if row is not None}
     if len(made) < 3:
         return missing("wilcoxon")
+    few = min(len(row["settings"]) for row in made.values())
+    if few < FEWEST:
+        return _too_few(few)
     told = ", ".join(f"{n}: T={r['t']:g}, p={r['p']:.2f}, {r['mean_difference']:+.3f}" for n, r in made.items())
     holds = all(row["p"] <= 0.05 and row["mean_difference"] > 0 for row in made.values())
-    few = min(len(row["settings"]) for row in made.values())
     return Found(told, holds, "" if holds else f"over {few} settings")
 
 
@@ -145,4 +153,6 @@ def lstm_like_pool(records: Records) -> Found:
     row = _test(records, "lstm", "pool")
     if row is None:
         return missing("wilcoxon")
+    if len(row["settings"]) < FEWEST:
+        return _too_few(len(row["settings"]))
     return Found(f"T={row['t']:g}, p={row['p']:.2f} over {len(row['settings'])} settings", row["p"] > 0.05)

@@ -103,6 +103,8 @@ def sample_size(records: Records) -> Found:
     sizes = [point["sample_size"] for point in record["points"]]
     first, last = scores[1] - scores[0], scores[-1] - scores[-2]
     ours = f"S {sizes[0]} to {sizes[1]}: {100 * first:+.1f} points; {sizes[-2]} to {sizes[-1]}: {100 * last:+.1f}"
+    if first <= 0:
+        return Found(ours, False, "more neighbors gain nothing to begin with")
     return Found(ours, last < first, "" if last < first else "the last step gains as much as the first")
 
 
@@ -114,7 +116,11 @@ def noise(records: Records) -> Found:
     if not {"GraphSAGE-pool", "GraphSAGE-GCN"} <= at_noise.keys():
         return missing("figure3 with pool and GCN")
     data = next(iter(record["data"]))
-    chance = next((r["test_micro_f1"]["mean"] for r in table["rows"] if (r["data"], r["row"]) == (data, "Random")), 0.0)
+    chance = next(
+        (r["test_micro_f1"]["mean"] for r in table["rows"] if (r["data"], r["row"]) == (data, "Random")), None
+    )
+    if chance is None:
+        return missing(f"table1 with {data}")
     pool, gcn = at_noise["GraphSAGE-pool"], at_noise["GraphSAGE-GCN"]
     holds = pool >= chance + 0.05 and pool > gcn
     ours = ", ".join(f"{name} {value:.3f}" for name, value in at_noise.items()) + f", random classifier {chance:.3f}"
@@ -157,6 +163,8 @@ def _fact(records: Records, name: str, *data: str) -> float | None:
 
 def edges_back(records: Records) -> Found:
     share = _fact(records, "edges_back", "citation", "setmm")
+    if records["facts"] is None:
+        return missing("facts")
     if share is None:
         return Found("–", None, "the citation data is closed, and no stand-in was given")
     return Found(f"{100 * share:.0f}% on the stand-in", share >= 0.85, "" if share >= 0.85 else "another graph")
@@ -164,6 +172,8 @@ def edges_back(records: Records) -> Found:
 
 def reddit_edges_back(records: Records) -> Found:
     share = _fact(records, "edges_back", "reddit")
+    if records["facts"] is None:
+        return missing("facts")
     if share is None:
         return Found("–", None, "Reddit was not given (--data reddit=PATH)")
     return Found(f"{100 * share:.0f}%", abs(share - 0.73) <= 0.05)
@@ -171,6 +181,8 @@ def reddit_edges_back(records: Records) -> Found:
 
 def empty_proteins(records: Records) -> Found:
     share = _fact(records, "nodes_without_features", "ppi")
+    if records["facts"] is None:
+        return missing("facts")
     if share is None:
         return Found("–", None, "PPI was not given (--data ppi=PATH)")
     return Found(f"{100 * share:.1f}%", abs(share - 0.42) <= 0.02)

@@ -161,7 +161,8 @@ def _plain(axis: Any) -> None:
     """Numbers of a logarithmic axis as people write them."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 300 * low else (1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
     axis.set_minor_formatter(NullFormatter())
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphsage.baselines.deepwalk import RATES
 from graphsage.errors import ConfigError
 from graphsage.training.sweep import paper_grid
 
@@ -23,7 +24,7 @@ class Profile:
     rates: Mapping[str, tuple[float, ...]] | None = None
     """One learning rate or a few for each task in place of the paper's grid."""
     deepwalk: Mapping[str, Any] = field(default_factory=dict)
-    deepwalk_rates: tuple[float, ...] = (0.2, 0.4, 0.8)
+    deepwalk_rates: tuple[float, ...] = RATES
     sample_sizes: tuple[int, ...] = (5, 10, 20, 40, 80)
     """S1 = S2 of Figure 2B."""
     depths: tuple[tuple[int, ...], ...] = ((10,), (25, 10), (25, 10, 10))

@@ -13,8 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from graphsage.atomic import atomic_file
+from graphsage.errors import DataError
 from graphsage.training.score import Run, Score, score
 
+MEASURED = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon")
+EXPERIMENTS = (*MEASURED, "claims")
+"""In the order in which all are made: the last ones read what the others wrote."""
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "graphsage")
 
 
@@ -110,6 +114,19 @@ def write_result(path: Path, about: str, command: str, body: dict[str, Any]) -> 
     record = {"about": about, "command": command, "hardware": hardware(), "versions": versions(), **body}
     with atomic_file(path) as temporary:
         temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_result(path: Path) -> dict[str, Any] | None:
+    """What an experiment wrote; None where it has written nothing."""
+    if not path.exists():
+        return None
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{path} is no result ({error}); delete it and make it again") from error
+    if not isinstance(record, dict):
+        raise DataError(f"{path} is no result of an experiment; delete it and make it again")
+    return record
 
 
 def earlier_rows(path: Path) -> list[dict[str, Any]]:

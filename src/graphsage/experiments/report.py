@@ -2,7 +2,6 @@
 
 import base64
 import html
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,20 +9,17 @@ from typing import Any
 from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
 from graphsage.experiments.claims import FAILS, HOLDS, PENDING, UNTESTED
-from graphsage.experiments.record import machine
+from graphsage.experiments.record import EXPERIMENTS, machine, read_result
 from graphsage.experiments.sections import Section, Table, sections
 
-NAMES = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon",
-         "claims")  # fmt: skip
 Records = Mapping[str, dict[str, Any] | None]
 
 
 def read_records(folder: Path) -> dict[str, dict[str, Any] | None]:
     """What the experiments wrote into a folder; None for those that were not made."""
     found: dict[str, dict[str, Any] | None] = {}
-    for name in NAMES:
-        path = folder / f"{name}.json"
-        found[name] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    for name in EXPERIMENTS:
+        found[name] = read_result(folder / f"{name}.json")
     if not any(found.values()):
         raise DataError(f"{folder} holds no result; run `graphsage reproduce all --out {folder}` first")
     return found

@@ -16,14 +16,14 @@ from typing import Any
 from graphsage.errors import ConfigError, GraphSageError
 from graphsage.experiments.data import parse_data
 from graphsage.experiments.profile import AGGREGATORS, TASKS, profile_named
+from graphsage.experiments.record import EXPERIMENTS
 from graphsage.experiments.report import write_report
-from graphsage.experiments.session import Session, start
+from graphsage.experiments.session import Inapplicable, Session, start
 from graphsage.experiments.table1 import FORMS
 from graphsage.training.sweep import Result, Trial, Unfinished
 
-EXPERIMENTS = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts",
-               "wilcoxon", "claims")  # fmt: skip
-"""In the order in which `all` makes them: the last ones read what the others wrote."""
+READERS = ("wilcoxon", "claims")
+"""They read what others wrote, and no data."""
 ONLY = (*TASKS, *FORMS, *AGGREGATORS)
 MORE = 3  # exit code: the time of this sitting is over, and there is more to do
 
@@ -32,7 +32,12 @@ def reproduce(what: str, session: Session) -> None:
     """Make one experiment or `all`; each is written as soon as it is there. `all` ends with the report, where
     matplotlib is there to draw its pictures."""
     for name in names(what):
-        importlib.import_module(f"graphsage.experiments.{name}").run(session)
+        try:
+            importlib.import_module(f"graphsage.experiments.{name}").run(session)
+        except Inapplicable as reason:
+            if what != "all":
+                raise
+            print(f"{name} is left out: {reason}", file=sys.stderr, flush=True)
     if what == "all" and importlib.util.find_spec("matplotlib") is not None:
         write_report(session.out)
 
@@ -45,9 +50,10 @@ def names(what: str) -> tuple[str, ...]:
     return (what,)
 
 
-def open_session(data: Sequence[str], profile: str, out: Path, *, only: str = "", rates: str = "",
+def open_session(data: Sequence[str], profile: str, out: Path, *, what: str = "all", only: str = "", rates: str = "",
                  **options: Any) -> Session:  # fmt: skip
     """A session from words of a command line."""
+    sources = () if what in READERS and not data else parse_data(data)
     try:
         swept = [float(rate) for rate in rates.split(",") if rate]
     except ValueError:
@@ -56,7 +62,7 @@ def open_session(data: Sequence[str], profile: str, out: Path, *, only: str = ""
     for word in words:
         if word not in ONLY:
             raise ConfigError(f"--only takes {', '.join(ONLY)}; got {word!r}")
-    return start(parse_data(data), profile_named(profile), out, only=words, rates=swept, **options)
+    return start(sources, profile_named(profile), out, only=words, rates=swept, **options)
 
 
 def tell(trial: Trial, result: Result, done: int, total: int) -> None:
@@ -86,9 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(write_report(options.out))
             return 0
         session = open_session(
-            options.data, options.profile, options.out, only=options.only, seeds=options.seeds, jobs=options.jobs,
-            device=options.device, minutes=options.minutes, rates=options.rates, small=options.small,
-            walks=not options.no_deepwalk, on_done=tell,
+            options.data, options.profile, options.out, what=options.what, only=options.only,
+            seeds=options.seeds, jobs=options.jobs, device=options.device, minutes=options.minutes, rates=options.rates,
+            small=options.small, walks=not options.no_deepwalk, on_done=tell,
         )  # fmt: skip
         reproduce(options.what, session)
     except Unfinished as more:

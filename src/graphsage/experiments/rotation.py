@@ -6,12 +6,11 @@ import numpy as np
 import torch
 
 from graphsage.baselines.deepwalk import DeepWalkConfig, train_deepwalk
-from graphsage.errors import DataError
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.evaluation.probe import Probe
 from graphsage.experiments.data import Named, facts, opened
 from graphsage.experiments.record import spread
-from graphsage.experiments.session import Session
+from graphsage.experiments.session import Inapplicable, Session
 from graphsage.experiments.trials import PASSES, Array, make_trial, rounded
 from graphsage.graph.split import Split
 from graphsage.training.sweep import Result
@@ -21,15 +20,15 @@ ROWS = ("same run", "other run", "other run, aligned")
 
 
 def run(session: Session) -> dict[str, Any]:
-    source = session.evolving
-    data = opened(source)
-    if not data.one_graph:
-        raise DataError(f"{source.name} is several graphs, and DeepWalk needs one; add --data setmm")
+    source = session.single
+    if source is None:
+        names = ", ".join(each.name for each in session.sources)
+        raise Inapplicable(f"{names}: several graphs, and DeepWalk needs one; add --data setmm")
     trial = make_trial(
         "rotation", "rotation", source, **session.profile.deepwalk, lr=max(session.profile.deepwalk_rates)
     )
     runs = session.trials.run([trial.with_settings(seed=seed) for seed in range(session.seeds)])
-    body = {"data": {source.name: facts(data)},
+    body = {"data": {source.name: facts(opened(source))},
             "rows": [{"row": name, "test_micro_f1": spread(run[name] for run in runs)} for name in ROWS]}  # fmt: skip
     session.keep("rotation", "Appendix D: a probe fitted on one DeepWalk run, asked about another run", body)
     return body

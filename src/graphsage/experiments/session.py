@@ -3,16 +3,21 @@
 import json
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, DataError
 from graphsage.experiments.data import Source, opened
 from graphsage.experiments.profile import Profile
-from graphsage.experiments.record import hardware, machine, versions, write_result
+from graphsage.experiments.record import hardware, machine, read_result, versions, write_result
 from graphsage.experiments.trials import Evaluate
 from graphsage.training.sweep import SIZES, Result, Trial, Trials
+
+
+class Inapplicable(DataError):
+    """An experiment that cannot be made with the data given, while others can."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,6 @@ class Session:
     out: Path
     trials: Trials
     seeds: int
-    device: str = "auto"
     only: frozenset[str] = frozenset()
     rates: tuple[float, ...] = ()
     """Sweep only these learning rates of the profile's; empty: all."""
@@ -36,7 +40,10 @@ class Session:
     def wanted(self, names: Sequence[str], known: Sequence[str]) -> list[str]:
         """Those of `names` that `only` leaves; it says nothing about a kind of which it names none."""
         asked = [name for name in known if name in self.only]
-        return [name for name in names if not asked or name in asked]
+        left = [name for name in names if not asked or name in asked]
+        if not left:
+            raise ConfigError(f"--only {','.join(asked)}: profile {self.profile.name} has only {', '.join(names)}")
+        return left
 
     def grid(self, task: str, aggregator: str) -> list[dict[str, Any]]:
         """The profile's points that `rates` and `small` leave."""
@@ -61,39 +68,45 @@ class Session:
         return next((names[name] for name in ("citation", "setmm") if name in names), self.sources[0])
 
     @property
+    def single(self) -> Source | None:
+        """A single graph, which DeepWalk needs: the evolving one, else the first."""
+        return next((source for source in (self.evolving, *self.sources) if opened(source).one_graph), None)
+
+    @property
     def largest(self) -> Source:
-        return max(self.sources, key=lambda source: opened(source).graph.num_nodes)
+        """Of the single graphs, so that DeepWalk can be timed beside the others; of all where there is none."""
+        there = {source: opened(source) for source in self.sources}
+        return max(there, key=lambda source: (there[source].one_graph, there[source].graph.num_nodes))
 
     def keep(self, name: str, about: str, body: dict[str, Any]) -> Path:
         """Write a table or figure as `OUT/NAME.json` with the command that makes it."""
         path = self.out / f"{name}.json"
         names = list(body.get("data", {})) or [source.name for source in self.sources]  # pieces may have had others
-        data = " ".join(f"--data {each}" if each == "setmm" else f"--data {each}=PATH" for each in names)
-        command = f"graphsage reproduce {name} {data} --profile {self.profile.name} --seeds {self.seeds}"
+        data = "".join(f"--data {each} " if each == "setmm" else f"--data {each}=PATH " for each in names)
+        command = f"graphsage reproduce {name} {data}--profile {self.profile.name} --seeds {self.seeds}"
         write_result(path, about, command, {"profile": self.profile.name, "trials_on": self.machines(), **body})
         return path
 
     def machines(self) -> list[str]:
         """Where the trials of this folder were made, which may be elsewhere than the table that is put together."""
-        made = [json.loads(path.read_text(encoding="utf-8")) for path in self.trials.folder.glob("*.json")]
-        return sorted({machine(trial["hardware"]) for trial in made}) or [machine(hardware())]
+        found = set()
+        for path in self.trials.folder.glob("*.json"):
+            with suppress(ValueError, KeyError, TypeError):  # not a trial: who needs it as one will say so
+                found.add(machine(json.loads(path.read_text(encoding="utf-8"))["hardware"]))
+        return sorted(found) or [machine(hardware())]
 
     def earlier(self, name: str) -> dict[str, Any] | None:
         """What an experiment has written, for those that build on it."""
-        path = self.out / f"{name}.json"
-        if not path.exists():
-            return None
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return record
+        return read_result(self.out / f"{name}.json")
 
 
 def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: int | None = None, jobs: int = 1,
           device: str = "auto", minutes: float | None = None, only: Sequence[str] = (), rates: Sequence[float] = (),
           small: bool = False, walks: bool = True, on_done: Any = None) -> Session:  # fmt: skip
     """A session whose trials lie in `OUT/trials/PROFILE`; after `minutes` no new trial is begun."""
+    if seeds is not None and seeds < 1:
+        raise ConfigError(f"seeds must be at least 1; got {seeds}")
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
     trials = Trials(out / "trials" / profile.name, Evaluate(sources, device), jobs, deadline, on_done,
                     {"hardware": hardware(), "versions": versions()})  # fmt: skip
-    return Session(
-        sources, profile, out, trials, seeds or profile.seeds, device, frozenset(only), tuple(rates), small, walks
-    )
+    return Session(sources, profile, out, trials, seeds or profile.seeds, frozenset(only), tuple(rates), small, walks)

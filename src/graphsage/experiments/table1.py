@@ -18,11 +18,11 @@ SIMPLE = {"Random": "random", "Raw features": "features"}
 def run(session: Session) -> dict[str, Any]:
     """Make what is missing, and write `table1.json` with all rows that are there."""
     session.trials.run(first_trials(session))  # all together, so that no process waits; what follows reads them
-    earlier = session.earlier("table1")
     rows: list[dict[str, Any]] = []
-    about = {} if earlier is None else dict(earlier["data"])
+    made = {source.name: facts(opened(source)) for source in session.sources}
+    earlier = fitting(session.earlier("table1"), session.profile.name, made)
+    about = earlier["data"] | made
     for source in session.sources:
-        about[source.name] = facts(opened(source))
         rows += baselines(session, source)
         rows += graphsage_rows(session, source)
     body: dict[str, Any] = {"data": about, "rows": merged(earlier, rows), "gains": []}
@@ -122,10 +122,24 @@ def row(source: Source, name: str, runs: list[Result], chosen: dict[str, Any] | 
     return made | ({"swept": points} if points else {})
 
 
-def merged(earlier: dict[str, Any] | None, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def fitting(earlier: dict[str, Any] | None, profile: str, made: dict[str, Any]) -> dict[str, Any]:
+    """What an earlier piece wrote, if it is a piece of the same table: the same profile, and the same data where it has
+    the same name."""
+    if earlier is None or earlier["profile"] != profile:
+        return {"data": {}, "rows": []}
+    other = {name for name in made if name in earlier["data"] and _sizes(earlier["data"][name]) != _sizes(made[name])}
+    return {"data": {name: about for name, about in earlier["data"].items() if name not in other},
+            "rows": [row for row in earlier["rows"] if row["data"] not in other]}  # fmt: skip
+
+
+def _sizes(about: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in about.items() if name != "note"}
+
+
+def merged(earlier: dict[str, Any], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows of an earlier piece that this one did not make again, then these."""
     made = {_key(row) for row in rows}
-    kept = [row for row in (earlier or {}).get("rows", []) if _key(row) not in made]
+    kept = [row for row in earlier["rows"] if _key(row) not in made]
     return sorted(kept + rows, key=_key)
 
 

@@ -13,7 +13,11 @@ def run(session: Session) -> dict[str, Any]:
     if table is None:
         raise DataError(f"there is no table1.json in {session.out}; run `graphsage reproduce table1` first")
     forms = sorted({row["form"] for row in table["rows"] if "form" in row})
-    body = {"rows": [row for form in forms for row in compared(table["rows"], form)], "check": check()}
+    body = {
+        "profile": table["profile"],
+        "rows": [row for form in forms for row in compared(table["rows"], form)],
+        "check": check(),
+    }
     session.keep("wilcoxon", "Section 4.4: signed-rank test between aggregators over data sets and tasks", body)
     return body
 

@@ -1,0 +1,58 @@
+"""What all experiments share, where a person or a file is mistaken."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from graphsage.errors import ConfigError, DataError
+from graphsage.experiments.data import Source
+from graphsage.experiments.profile import profile_named
+from graphsage.experiments.report import read_records
+from graphsage.experiments.reproduce import main, open_session
+from graphsage.experiments.session import Session, start
+from graphsage.experiments.table1 import FORMS
+
+
+def session(out: Path) -> Session:
+    return start((Source("setmm"),), profile_named("quick"), out)
+
+
+def test_foreign_files_among_the_trials_do_not_end_an_experiment(tmp_path: Path) -> None:
+    folder = tmp_path / "trials" / "quick"
+    folder.mkdir(parents=True)
+    (folder / "half.json").write_text('{"hardware": ')
+    (folder / "foreign.json").write_text("[1]")
+    (folder / "a.json").write_text(json.dumps({"hardware": {"gpu": "H200", "cores": 1}, "result": {}}))
+    assert session(tmp_path).machines() == ["H200"]
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "\x00"])
+def test_a_result_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "table1.json").write_text(text)
+    for read in (lambda: session(tmp_path).earlier("table1"), lambda: read_records(tmp_path)):
+        with pytest.raises(DataError, match=r"table1\.json is no result"):
+            read()
+
+
+def test_a_piece_that_the_profile_does_not_have_is_refused(tmp_path: Path) -> None:
+    narrowed = start((Source("setmm"),), profile_named("quick"), tmp_path, only=("reference",))
+    with pytest.raises(ConfigError, match="profile quick has only paper"):
+        narrowed.wanted(narrowed.profile.forms, FORMS)
+
+
+@pytest.mark.parametrize("seeds", [0, -2])
+def test_there_is_at_least_one_seed(tmp_path: Path, seeds: int) -> None:
+    with pytest.raises(ConfigError, match="seeds must be at least 1"):
+        start((Source("setmm"),), profile_named("quick"), tmp_path, seeds=seeds)
+
+
+def test_what_reads_only_results_needs_no_data(tmp_path: Path) -> None:
+    (tmp_path / "table1.json").write_text(json.dumps({"rows": [], "profile": "full"}))
+    assert main(["wilcoxon", "--out", str(tmp_path)]) == 0
+    assert main(["claims", "--out", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "wilcoxon.json").read_text())
+    assert found["profile"] == "full"  # that of the table it was made of
+    assert found["command"].startswith("graphsage reproduce wilcoxon --profile")
+    with pytest.raises(ConfigError, match="at least one"):
+        open_session([], "quick", tmp_path)
