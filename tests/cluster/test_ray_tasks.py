@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from graphsage.cluster.executors import executor_for
 from graphsage.cluster.ray_tasks import LOST, RayTasks
 from graphsage.errors import ConfigError, DataError, OutputError
 
@@ -115,9 +116,29 @@ def test_when_no_machine_is_left_the_command_stops(fake: Any) -> None:
 def test_a_task_that_fits_nowhere_is_refused_at_once(fake: Any) -> None:
     fake({})
     with pytest.raises(
-        ConfigError, match="no machine of the Ray cluster has 101 bytes for a task; the largest offers 100"
+        ConfigError, match="no machine of the Ray cluster has a core and 101 bytes for a task; the largest offers 100"
     ):
         RayTasks("auto", 1, 101)
+
+
+def test_a_cluster_has_room_for_as_many_blocks_as_its_machines_have_cores_and_memory_for(fake: Any) -> None:
+    machines = [(True, 4, 1000), (True, 2, 1000), (True, 8, 299), (False, 8, 9000)]
+    fake({}, [{"Alive": alive, "Resources": {"CPU": cores, "memory": most}} for alive, cores, most in machines])
+    assert RayTasks("auto", 1, 300).slots == 3 + 2
+
+
+def test_a_cluster_without_a_core_is_refused_at_once(fake: Any) -> None:
+    fake({}, [{"Alive": True, "Resources": {"memory": 1000}}])
+    with pytest.raises(ConfigError, match="no machine of the Ray cluster has a core and 300 bytes"):
+        RayTasks("auto", 1, 300)
+
+
+def test_workers_below_one_are_refused() -> None:
+    with (
+        pytest.raises(ConfigError, match="workers must be at least 1; got 0"),
+        executor_for("local", 0, 10**9, print),
+    ):
+        pass
 
 
 @pytest.mark.slow

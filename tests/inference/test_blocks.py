@@ -87,7 +87,8 @@ def ring(tmp_path: Path) -> tuple[Model, Path]:
 class Counting:
     """Counts the blocks it runs, and fails after some."""
 
-    def __init__(self, fail_after: int = 10**9) -> None:
+    def __init__(self, fail_after: int = 10**9, slots: int = 1) -> None:
+        self.slots = slots
         self.ran: list[tuple[int, int]] = []
         self.fail_after = fail_after
 
@@ -135,6 +136,24 @@ def test_a_damaged_block_is_computed_again(ring: tuple[Model, Path], tmp_path: P
     path.write_bytes(content)
     found.work.block(last, 2).write_bytes(b"")  # its length betrays it, without a checksum
     again = embed_in_blocks(*ring, tmp_path / "work", budget=Budget(900))
+    assert again.damaged == 1
+    assert torch.equal(whole(again), z)
+
+
+def test_a_damaged_layer_below_is_computed_again_though_a_stage_above_it_is_whole(tmp_path: Path) -> None:
+    graph = star(9).replace(features=normal(3, 10, 5))
+    model = model_of(encoder_of(EncoderConfig(aggregator="pool", dim=4, hidden_dim=3), 5))
+    save_graph(graph, tmp_path / "graph")
+    undisturbed = Counting()
+    z = whole(embed_in_blocks(model, tmp_path / "graph", tmp_path / "one", budget=Budget(400), executor=undisturbed))
+    stop = Counting(sum(stage < 3 for stage, _ in undisturbed.ran))  # rows-1, nodes-1 and rows-2 are there
+    with pytest.raises(KeyboardInterrupt):
+        embed_in_blocks(model, tmp_path / "graph", tmp_path / "work", budget=Budget(400), executor=stop)
+    path = tmp_path / "work" / "nodes-1" / "00000.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 64
+    path.write_bytes(content)
+    again = embed_in_blocks(model, tmp_path / "graph", tmp_path / "work", budget=Budget(400))
     assert again.damaged == 1
     assert torch.equal(whole(again), z)
 
@@ -205,6 +224,11 @@ def test_memory_decides_how_often_the_table_is_read(ring: tuple[Model, Path], tm
         for size in (800, 4000, 10**6)
     ]
     assert blocks[0] > blocks[1] > blocks[2] == 1
+
+
+def test_there_is_a_block_of_each_layer_for_whoever_runs_them(ring: tuple[Model, Path], tmp_path: Path) -> None:
+    found = embed_in_blocks(*ring, tmp_path / "work", memory=10**9, executor=Counting(slots=6))
+    assert all(stage.blocks >= 6 for stage in found.work.stages)
 
 
 def test_blocks_depend_on_nothing_but_the_work_folder(ring: tuple[Model, Path], tmp_path: Path) -> None:

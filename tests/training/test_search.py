@@ -81,6 +81,13 @@ def test_settings_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert {len(str(settings["dropout"])) for settings in seen} == {3}  # 0.3, not 0.30000000000000004
 
 
+def test_fewer_trials_than_were_made_leave_none(tmp_path: Path) -> None:
+    work(search_in(tmp_path, trials=4), hill)
+    fewer = search_in(tmp_path, trials=2)
+    work(fewer, hill)
+    assert left(fewer, open_study(fewer)) == 0
+
+
 def test_more_trials_go_on_where_fewer_ended(tmp_path: Path) -> None:
     work(search_in(tmp_path, trials=3), hill)
     first = tried(search_in(tmp_path))
@@ -132,16 +139,29 @@ def test_a_trial_that_keeps_killing_its_process_is_given_up(tmp_path: Path) -> N
 
     def deadly(settings: dict[str, Any], report: Report) -> float:
         if settings == GRID.grid()[1]:
-            raise KeyboardInterrupt  # leaves the trial as a kill does
+            raise SystemExit  # leaves the trial as a kill does
         return hill(settings, report)
 
     for _ in range(ATTEMPTS):
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(SystemExit):
             work(search, deadly)
     work(search, deadly)
     trials = open_study(search).get_trials()
     assert [trial.number for trial in trials if trial.state.name == "FAIL"] == [1]
     assert "died 3 times" in trials[1].user_attrs["error"]
+
+
+def test_a_trial_that_a_person_interrupts_again_and_again_is_not_given_up(tmp_path: Path) -> None:
+    search = search_in(tmp_path, GRID, sampler="grid")
+
+    def interrupted(settings: dict[str, Any], report: Report) -> float:
+        raise KeyboardInterrupt
+
+    for _ in range(ATTEMPTS + 1):
+        with pytest.raises(KeyboardInterrupt):
+            work(search, interrupted)
+    work(search, hill)
+    assert {trial.state.name for trial in open_study(search).get_trials()} == {"COMPLETE"}
 
 
 def slow_hill(settings: dict[str, Any], report: Report) -> float:

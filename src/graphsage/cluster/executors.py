@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
+from graphsage.errors import ConfigError
 from graphsage.inference.blocks.embed import Executor, InProcess
 
 
@@ -10,6 +11,8 @@ from graphsage.inference.blocks.embed import Executor, InProcess
 def executor_for(ray: str | None, workers: int, memory: int, say: Callable[[str], None]) -> Iterator[Executor]:
     """`ray` is a cluster's address ('auto' and 'local' too); without one, several workers are processes here.
     `say` is told when a worker died and its blocks are computed again."""
+    if workers < 1:
+        raise ConfigError(f"workers must be at least 1; got {workers}")
     if ray is not None:
         from graphsage.cluster.ray_tasks import RayTasks
 

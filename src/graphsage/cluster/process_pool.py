@@ -15,7 +15,8 @@ DEATHS = 3  # in a row, without a block between them
 
 class ProcessPool:
     def __init__(self, workers: int, say: Callable[[str], None] | None = None) -> None:
-        self.workers, self.say = workers, say
+        self.workers = self.slots = workers
+        self.say = say
         self._pool: ProcessPoolExecutor | None = None
 
     def run(self, folder: Path, stage: int, blocks: Sequence[int], on_done: Callable[[int], None]) -> None:

@@ -20,21 +20,23 @@ _SILENCE = 60.0  # seconds without a finished block, after which it is asked whe
 
 class RayTasks:
     def __init__(self, address: str, workers: int, task_bytes: int, say: Callable[[str], None] | None = None) -> None:
-        """`workers` tasks at once on a machine, each with `task_bytes` of memory."""
-        self.workers, self.bytes, self.say = workers, task_bytes, say
+        """Tasks of one core and `task_bytes` each; a cluster of this command's own has room for `workers`."""
+        self.bytes, self.say = task_bytes, say
         self.blocks_on: Counter[str] = Counter()
         """How many blocks each machine computed, by Ray's name for it."""
         self._ray = _imported(address)
         self._started = not self._ray.is_initialized()
         if self._started:
-            self._connect(address)
-        self._check_room()
+            self._connect(address, workers)
+        self.slots = self._room()
 
-    def _connect(self, address: str) -> None:
+    def _connect(self, address: str, workers: int) -> None:
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
         try:
             if address == "local":
-                self._ray.init(address="local", include_dashboard=False, **quiet)
+                # The loopback address: nobody outside this machine is to see it.
+                self._ray.init(address="local", num_cpus=workers, include_dashboard=False,
+                               _node_ip_address="127.0.0.1", **quiet)  # fmt: skip
             else:
                 self._ray.init(address=address, **quiet)
         except Exception as error:  # Ray raises plain ones too, when a node does not come up
@@ -42,14 +44,18 @@ class RayTasks:
             raise ConfigError(f"no Ray cluster at {address!r} ({first:.200}); start one: `ray start --head`, or use "
                               "--ray local") from error  # fmt: skip
 
-    def _check_room(self) -> None:
-        """A task that fits nowhere would wait for ever."""
-        machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        most = max((machine.get("memory", 0) for machine in machines), default=0)
-        if most < self.bytes:
+    def _room(self) -> int:
+        """How many tasks run at once. One that fits nowhere would wait for ever."""
+        machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        room = sum(int(min(each["CPU"], each.get("memory", 0) // self.bytes)) for each in machines)
+        if not room:
+            most = max((machine.get("memory", 0) for machine in machines), default=0)
             self.close()
-            raise ConfigError(f"no machine of the Ray cluster has {self.bytes:,} bytes for a task; the largest offers "
-                              f"{int(most):,}: give less --memory, or more --workers to share it")  # fmt: skip
+            raise ConfigError(
+                f"no machine of the Ray cluster has a core and {self.bytes:,} bytes for a task; the largest offers "
+                f"{int(most):,}: give less --memory, or more --workers to share it"
+            )
+        return room
 
     def run(self, folder: Path, stage: int, blocks: Sequence[int], on_done: Callable[[int], None]) -> None:
         ray, crashed = self._ray, self._ray.exceptions

@@ -114,10 +114,13 @@ def work(search: Search, attempt: Attempt, on_done: "Callable[[Study], None] | N
             study.tell(trial, value)
         except TrialPruned:
             study.tell(trial, state=TrialState.PRUNED)
+        except KeyboardInterrupt:  # a person's wish is not the trial's fault: whoever comes next makes it again
+            trial.set_user_attr("attempts", trial.user_attrs["attempts"] - 1)
+            raise
         except Exception as error:  # one bad combination must not end the others
             trial.set_user_attr("error", f"{type(error).__name__}: {error}")
             study.tell(trial, state=TrialState.FAIL)
-        finally:  # after Ctrl-C the trial is left running: whoever comes next makes it again
+        finally:
             lock.release()
         if on_done is not None:
             on_done(study)
@@ -131,7 +134,7 @@ def winner(study: "Study") -> "FrozenTrial | None":
 
 def left(search: Search, study: "Study") -> int:
     """Trials that are still to be finished, here or elsewhere."""
-    return search.total - sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
+    return max(0, search.total - sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False)))
 
 
 def _claim(search: Search, study: "Study") -> "tuple[Trial, FileLock] | None":

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
@@ -28,11 +28,16 @@ Progress = Callable[[int, int], None]
 class Executor(Protocol):
     """Runs blocks somewhere. When `run` returns, all of them are done; `on_done(block)` is called for each."""
 
+    slots: int
+    """Blocks that run at the same time; each layer is cut into as many at least."""
+
     def run(self, folder: Path, stage: int, blocks: Sequence[int], on_done: Callable[[int], None]) -> None: ...
 
 
 class InProcess:
     """One block after the other, here."""
+
+    slots = 1
 
     def run(self, folder: Path, stage: int, blocks: Sequence[int], on_done: Callable[[int], None]) -> None:
         for block in blocks:
@@ -89,13 +94,14 @@ def embed_in_blocks(
     `budget` says directly how much memory blocks may take.
     """
     folder, graph = Path(work).absolute(), Path(graph).absolute()
+    runs = executor or InProcess()
     with locked(folder):
-        plan = _prepared(model, graph, folder, memory, budget, workers, store)
-        return _computed(plan, executor or InProcess(), on_block)
+        plan = _prepared(model, graph, folder, memory, budget, workers, store, runs.slots)
+        return _computed(plan, runs, on_block)
 
 
 def _prepared(model: Model, graph: Path, folder: Path, memory: int | None, budget: Budget | None, workers: int,
-              store: str) -> Work:  # fmt: skip
+              store: str, slots: int) -> Work:  # fmt: skip
     opened = open_graph(graph)
     check_identity(model.encoder, opened.num_nodes)
     # Only widths are checked; degrees of no node are enough for that.
@@ -122,6 +128,7 @@ def _prepared(model: Model, graph: Path, folder: Path, memory: int | None, budge
     if budget is None:
         assert memory is not None
         budget = Budget.of(memory, workers, model.encoder, adjacency)
+        budget = replace(budget, workers=max(workers, slots))
     features = RowFile(graph / "features.npy").row_bytes if opened.features is not None else 0
     input_bytes = features + 8 * model.degree_features
     stages = plan_stages(model.encoder, adjacency, input_bytes, budget, store)
@@ -145,8 +152,8 @@ def _continued(found: Work, purpose: dict[str, Any], graph: Path, each: int) -> 
 def _computed(work: Work, executor: Executor, on_block: Progress | None) -> Embedded:
     damaged = work.forget_damaged()
     stages = range(len(work.stages))
-    # What comes before a whole stage is not needed again.
-    begin = max((s for s in stages if not work.missing(s)), default=-1)
+    # What comes before a whole layer is not needed again; rows that were only transformed do not replace those below.
+    begin = max((s for s in stages if work.stages[s].kind == "nodes" and not work.missing(s)), default=-1)
     left = {s: work.missing(s) for s in stages if s > begin}
     total = sum(stage.cuts[-1] for stage in work.stages)
     kept = sum(work.stages[s].blocks - len(left.get(s, [])) for s in stages)
