@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphsage.serving.map import UNKNOWN, NodeMap, positions, stored_positions
+from graphsage.serving.map import NEAREST, UNKNOWN, NodeMap, positions, stored_positions
 
 IDS = tuple(f"n{i}" for i in range(60))
 Z = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32) * np.array([9, 4, 1, 1, 1], np.float32)
@@ -34,6 +34,17 @@ def test_positions_are_kept_until_nodes_or_model_change(tmp_path: Path) -> None:
     first = stored_positions(tmp_path, IDS, Z, "model 1", "pca")
     assert np.array_equal(stored_positions(tmp_path, IDS, Z[::-1], "model 1", "pca"), first), "not read from the file"
     assert not np.array_equal(stored_positions(tmp_path, IDS, Z[::-1], "model 2", "pca"), first)
+
+
+def test_nodes_that_came_since_land_among_the_others_which_stay(tmp_path: Path) -> None:
+    first = stored_positions(tmp_path, IDS, Z, "model", "pca")
+    more = stored_positions(tmp_path, (*IDS[1:], "new"), np.concatenate([Z[1:], Z[5:6]]), "model", "pca")
+    assert np.array_equal(more[:-1], first[1:]), "the others moved, or the one that went is still there"
+    cosines = Z[1:] @ Z[5] / np.linalg.norm(Z[1:], axis=1)
+    assert more[-1] == pytest.approx(first[1:][np.argsort(-cosines)[:NEAREST]].mean(axis=0), abs=1e-5)
+    assert np.array_equal(
+        stored_positions(tmp_path, (*IDS[1:], "new"), np.concatenate([Z[1:], Z[6:7]]), "model", "pca"), more
+    )
 
 
 @pytest.mark.parametrize("name", ["map.npy", "map.json"])

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
 from graphsage.graph.storage import load_array
-from graphsage.serving.index import Vectors
+from graphsage.serving.index import Vectors, best, normalized
 
 UNKNOWN = 0xFFFF  # the color number of a node without class
-_NEAR = 5
+NEAREST = 5
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class NodeMap:
 
     def put(self, id: str, near: list[tuple[str, float]], color: int) -> None:
         """A node lands among the nodes it is nearest to, weighted by how near they are."""
-        spots = [(spot, max(cosine, 0.0) ** 8 + 1e-9) for other, cosine in near[:_NEAR]
+        spots = [(spot, max(cosine, 0.0) ** 8 + 1e-9) for other, cosine in near[:NEAREST]
                  if other != id and (spot := self.place(other)) is not None]  # fmt: skip
         total = sum(weight for _, weight in spots)
         x = sum(spot[0] * weight for spot, weight in spots) / total if spots else 0.0
@@ -123,24 +123,49 @@ def positions(z: Vectors, method: str) -> Vectors:
 
 
 def stored_positions(folder: Path, ids: tuple[str, ...], z: Vectors, model: str, method: str) -> Vectors:
-    """Positions kept in `folder` for these nodes and this model; computed and kept where there are none."""
+    """Positions kept in `folder` for this model: they stay where they are, and nodes that came since land among their
+    nearest. Computed anew where there are none, or most nodes are new."""
     path, about = folder / "map.npy", folder / "map.json"
-    digest = sha256(json.dumps([model, method, ids]).encode()).hexdigest()
-    try:
-        said = json.loads(about.read_text(encoding="utf-8"))
-        if said == {"nodes": digest, "points": _sum(path)}:
-            kept = np.array(load_array(path))
-            if kept.shape == (len(ids), 2) and kept.dtype == np.float32:
-                return kept
-    except (OSError, ValueError, DataError):
-        pass
-    made = positions(z, method)
+    kept = _kept(path, about, model, method)
+    old = np.array([id in kept for id in ids], bool)
+    if 2 * int(old.sum()) < max(len(ids), 1):
+        made = positions(z, method)
+    else:
+        made = np.array([kept.get(id, (0.0, 0.0)) for id in ids], np.float32).reshape(-1, 2)
+        if old.all() and len(kept) == len(ids):
+            return made
+        made[~old] = _among(z[~old], z[old], made[old])
     with atomic_file(path) as temporary, temporary.open("wb") as file:
         np.save(file, made)
     with atomic_file(about) as temporary:
-        temporary.write_text(json.dumps({"nodes": digest, "points": _sum(path)}), encoding="utf-8")
+        said = {"model": model, "method": method, "ids": ids, "sum": _sum(json.dumps(ids).encode(), path)}
+        temporary.write_text(json.dumps(said), encoding="utf-8")
     return made
 
 
-def _sum(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()
+def _kept(path: Path, about: Path, model: str, method: str) -> dict[str, tuple[float, float]]:
+    """Where each node was, or nothing if the files are another model's, damaged or not there."""
+    try:
+        said = json.loads(about.read_text(encoding="utf-8"))
+        if [said["model"], said["method"]] != [model, method]:
+            return {}
+        if said["sum"] != _sum(json.dumps(said["ids"]).encode(), path):
+            return {}
+        xy = load_array(path).tolist()
+        return {id: (x, y) for id, (x, y) in zip(said["ids"], xy, strict=True)}
+    except (OSError, ValueError, DataError, KeyError, TypeError):
+        return {}
+
+
+def _among(new: Vectors, old: Vectors, xy: Vectors) -> Vectors:
+    """The mean position of the `NEAREST` old nodes by cosine, some new nodes at a time."""
+    found = np.empty((len(new), 2), np.float32)
+    unit = normalized(old)
+    for start in range(0, len(new), 256):
+        places, _ = best(normalized(new[start : start + 256]) @ unit.T, NEAREST)
+        found[start : start + 256] = xy[places].mean(axis=1)
+    return found
+
+
+def _sum(ids: bytes, path: Path) -> str:
+    return sha256(ids + path.read_bytes()).hexdigest()
