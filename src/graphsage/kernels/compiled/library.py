@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -79,7 +80,8 @@ def _kept(compiler: list[str]) -> ctypes.CDLL:
     name = hashlib.sha256(b"\0".join([*texts, *map(os.fsencode, [*compiler, *FLAGS]), knows])).hexdigest()[:32]
     path = cache_folder() / "kernels" / f"{name}.so"
     if path.exists() and _ours(path):
-        return ctypes.CDLL(str(path))
+        with suppress(OSError):  # a damaged file is made again
+            return ctypes.CDLL(str(path))
     try:
         with atomic_file(path) as temporary:
             _compile(compiler, temporary)
