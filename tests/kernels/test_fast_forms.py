@@ -19,6 +19,7 @@ from graphsage.kernels.compiled.library import library
 from graphsage.kernels.dropout import dropout
 from graphsage.kernels.gather import gather_max, gather_mean, gather_sum
 from graphsage.kernels.join import gather_joined
+from graphsage.kernels.lstm_rows import lstm_over_rows
 from graphsage.kernels.maximum import gathered_maximum
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.pool import winners_sum
@@ -117,6 +118,18 @@ def test_scaled_rows_of_a_table_agree(device: str, dtype: torch.dtype, pinned: b
     same(*both(lambda: scaled_rows([table], nodes, shift, scale)))
 
 
+@every_device
+@pytest.mark.parametrize("size", [1, 5, 8, 12])
+def test_draws_among_many_neighbors_are_the_same_distinct_ones(device: str, size: int) -> None:
+    """Every node of a complete graph of ten: most draws meet one that was taken before."""
+    indptr, nodes = torch.arange(0, 91, 9, device=device), torch.arange(10, device=device)
+    indices = torch.cat([torch.arange(10)[torch.arange(10) != node] for node in range(10)]).to(device)
+    keys = Stream(size, "test").keys(nodes)
+    fast, plain = both(lambda: hop(indptr, indices, nodes, keys, 1, size)[0])
+    assert torch.equal(fast, plain)  # type: ignore[arg-type]
+    assert size > 9 or all(len(set(row)) == size for row in fast.tolist())  # type: ignore[attr-defined]
+
+
 @in_c
 @few
 @given(rows=st.integers(1, 9), size=SIZES, columns=st.integers(1, 40), dim=st.integers(1, 300), seed=SEEDS)
@@ -127,6 +140,36 @@ def test_winners_and_their_sums_agree(rows: int, size: int, columns: int, dim: i
     assert all(torch.equal(a, b) for a, b in zip(fast, plain, strict=True))  # type: ignore[call-overload]
     winner = fast[1]  # type: ignore[index]
     same(*both(lambda: winners_sum(grad, x, index, winner)))
+
+
+@in_c
+@few
+@given(rows=st.integers(1, 9), size=SIZES, dim=st.integers(1, 40), seed=SEEDS)
+def test_an_lstm_over_rows_agrees(rows: int, size: int, dim: int, seed: int) -> None:
+    weight, recurrent, bias = (
+        normal(seed, 4 * dim, 3),
+        normal(seed + 1, 4 * dim, dim) / dim,
+        3 * normal(seed + 2, 4 * dim),
+    )
+    places = Stream(seed, "test").keys(torch.arange(rows * size)).remainder(7).view(rows, size)
+
+    def compute() -> tuple[Tensor, ...]:
+        learned = [each.clone().requires_grad_() for each in (normal(seed + 3, 7, 3), weight, recurrent, bias)]
+        last = lstm_over_rows(*learned, places)
+        torch.autograd.backward(last, normal(seed + 4, rows, dim))
+        return last.detach(), *(each.grad for each in learned if each.grad is not None)
+
+    fast, plain = both(compute)
+    assert len(fast) == 5  # type: ignore[arg-type]
+    same(fast, plain)
+
+
+@in_c
+def test_gates_that_are_far_out_saturate() -> None:
+    """e^x is cut off where float32 ends, which must not show."""
+    h, weight = torch.tensor([[-1e4], [-60.0], [0.0], [1e-4], [60.0], [1e4]]), torch.ones(4, 1)
+    fast, plain = both(lambda: lstm_over_rows(h, weight, torch.zeros(4, 1), torch.zeros(4), torch.arange(6)[:, None]))
+    torch.testing.assert_close(fast, plain, rtol=1e-5, atol=1e-7)
 
 
 @in_c
@@ -141,7 +184,9 @@ def test_wide_rows_agree_on_any_number_of_threads(dtype: torch.dtype) -> None:
 
     def compute() -> tuple[Tensor, ...]:
         joined = [gather_joined([table], rows, neighborhood, mixed, shift, scale) for mixed in (False, True)]
-        return *joined, scaled_rows([table], rows, shift, scale), *gathered_maximum(normal(3, 90, 131), index)
+        best, winner = gathered_maximum(normal(3, 90, 131), index)
+        total = winners_sum(normal(4, 400, 131), normal(5, 90, 70), index, winner)
+        return *joined, scaled_rows([table], rows, shift, scale), best, winner, total
 
     fast, plain = both(compute)
     same(fast, plain)
@@ -168,6 +213,7 @@ def test_an_index_out_of_range_is_an_error_and_nothing_is_read() -> None:
     for compute in (
         lambda: gather_joined([table], keys, wrong, False, one, one),
         lambda: gather_joined([table], keys + 3, Neighborhood.dense(keys[:, None], keys > -1, keys), True, one, one),
+        lambda: gather_joined([table], keys, beyond, False, one, one),
         lambda: gather_mean(table, ragged),
         lambda: gather_sum(table, beyond),
         lambda: gathered_maximum(table, wrong.index),

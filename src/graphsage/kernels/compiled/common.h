@@ -13,6 +13,12 @@
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
+static inline float as_float(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
 /* An entry of an index of either width. */
 static inline int64_t at(const void *index, int64_t wide, int64_t i) {
     return wide ? ((const int64_t *)index)[i] : ((const int32_t *)index)[i];

@@ -65,6 +65,16 @@ def winners_sum(grad: Tensor, x: Tensor, index: Tensor, winner: Tensor) -> Tenso
     return total
 
 
+def lstm_step(gates: Tensor, table: Tensor, places: Tensor, bias: Tensor, before: Tensor | None, cells: Tensor,
+              state: Tensor) -> None:  # fmt: skip
+    call("lstm_step", gates, table, len(table), places.contiguous(), bias, before, cells, state, *state.shape)
+
+
+def lstm_step_gradient(gates: Tensor, before: Tensor | None, cells: Tensor, d_state: Tensor, d_cells: Tensor,
+                       d_gates: Tensor) -> None:  # fmt: skip
+    call("lstm_step_gradient", gates, before, cells, d_state, d_cells, d_gates, *d_state.shape)
+
+
 def relu_unit(x: Tensor, relu: bool, unit: bool, epsilon: float) -> Tensor:
     inverse = x.new_empty(len(x))
     call("relu_unit", x, *x.shape, relu, unit, epsilon, inverse)

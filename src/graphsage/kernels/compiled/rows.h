@@ -10,12 +10,6 @@ enum kind { FLOAT32, FLOAT16, BFLOAT16 };
 
 static inline float from_float32(float x) { return x; }
 
-static inline float as_float(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, 4);
-    return value;
-}
-
 /* By arithmetic that compilers turn into vector instructions: they do not do so with the hardware's conversion. */
 static inline float from_float16(uint16_t bits) {
     uint32_t sign = (uint32_t)(bits & 0x8000) << 16, rest = (uint32_t)(bits & 0x7FFF) << 13;
