@@ -15,6 +15,7 @@ from graphsage.experiments.plots import DRAWN, pictures
 from graphsage.experiments.profile import Profile, profile_named
 from graphsage.experiments.report import markdown, read_records
 from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce
+from graphsage.experiments.rows import WALKS, walk_row, walk_trial
 from graphsage.experiments.session import Session, start
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
@@ -239,14 +240,12 @@ def test_rows_of_another_profile_or_of_other_data_are_not_put_together(
 def test_deepwalks_variant_is_chosen_on_validation_not_on_test(
     sources: tuple[Source, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from graphsage.experiments.table1 import baselines
-
     def score(val: float) -> dict[str, float]:
         return {"val": val, "test": 1 - val, "test_macro": 1 - val, "seconds": 1.0}
 
-    names = ("DeepWalk", "DeepWalk + features")
-    found = {f"{name} {c}": score(val) for name in names for c, val in (("trained", 0.2), ("all", 0.9))}
+    found = {f"{name} {c}": score(val) for name in WALKS for c, val in (("trained", 0.2), ("all", 0.9))}
     made = session(sources[:1], tmp_path)
-    monkeypatch.setattr(made.trials, "run", lambda trials: [{"rows": found, **score(0.5)} for _ in trials])
-    rows = [row for row in baselines(made, sources[0]) if row["row"] in names]
-    assert [row["settings"]["contexts"] for row in rows] == ["all", "all"]
+    monkeypatch.setattr(made.trials, "evaluate", lambda trial: {"rows": found, **score(0.5)})
+    made.trials.run([walk_trial(made, sources[0]).with_settings(lr=0.8, seed=0)])
+    rows = [walk_row(made, sources[0], name) for name in WALKS]
+    assert [row and row["settings"]["contexts"] for row in rows] == ["all", "all"]

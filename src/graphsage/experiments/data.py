@@ -1,18 +1,17 @@
 """The data of the paper's experiments, or what stands in for it, opened by name: `ppi=PATH`, `setmm`, `debian=PATH`."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from graphsage.baselines.deepwalk import attached
 from graphsage.datasets.dataset import Dataset
 from graphsage.errors import ConfigError
+from graphsage.experiments.digest import digest
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import NONE, TRAIN, VAL, Split
 from graphsage.kernels.random import Stream
@@ -85,7 +84,7 @@ def opened(source: Source) -> Named:
     graph, _ = data.with_features(split)
     if graph.labels is None:
         raise ConfigError(f"--data {source.name}: there are no labels, and every experiment scores predictions")
-    return Named(source.name, graph, split, _note(source, graph), _digest(graph, split))
+    return Named(source.name, graph, split, _note(source, graph), digest(data, graph, split))
 
 
 def with_validation(split: Split) -> Split:
@@ -123,17 +122,9 @@ def _note(source: Source, graph: Graph) -> str:
     return ""
 
 
-def _digest(graph: Graph, split: Split) -> str:
-    assert graph.labels is not None
-    made = hashlib.sha256(str(graph.num_features).encode())
-    # Not the features themselves: those made of text differ a little from one machine to the next.
-    for tensor in (graph.indptr, graph.indices, graph.labels, split.codes):
-        made.update(np.ascontiguousarray(tensor.numpy()).tobytes())
-    return made.hexdigest()[:12]
-
-
 def facts(data: Named) -> dict[str, Any]:
     """What a result says about its data."""
     graph = data.graph
     return {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features,
-            "classes": graph.num_classes, "split": data.split.sizes(), "note": data.note}  # fmt: skip
+            "classes": graph.num_classes, "split": data.split.sizes(), "digest": data.digest,
+            "note": data.note}  # fmt: skip

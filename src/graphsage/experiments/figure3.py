@@ -5,8 +5,8 @@ from typing import Any
 from graphsage.experiments.data import facts, opened
 from graphsage.experiments.paper import NAMES
 from graphsage.experiments.record import spread
+from graphsage.experiments.rows import walk_trial
 from graphsage.experiments.session import Session
-from graphsage.experiments.table1 import walk_trial
 from graphsage.experiments.trials import make_trial
 from graphsage.training.sweep import Trial
 
