@@ -1,7 +1,6 @@
 """The whole reproduction on a small graph with a planted answer, by the tables and figures it leaves."""
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,58 +11,21 @@ from graphsage.errors import ConfigError, DataError
 from graphsage.experiments import profile as profiles
 from graphsage.experiments.data import Source, opened, parse_data, with_validation
 from graphsage.experiments.plots import DRAWN, pictures
-from graphsage.experiments.profile import Profile, profile_named
+from graphsage.experiments.profile import profile_named
 from graphsage.experiments.report import markdown, read_records
 from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce
 from graphsage.experiments.rows import WALKS, walk_row, walk_trial
-from graphsage.experiments.session import Session, start
+from graphsage.experiments.session import start
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
 from graphsage.training.sweep import Unfinished
 from planted import planted_graph, planted_split
-
-TINY = Profile(
-    name="tiny",
-    seeds=1,
-    forms=("paper",),
-    training={task: {"dim": 8, "sample_sizes": (4, 3), "batch_size": 16, "steps": 12}
-              for task in ("supervised", "unsupervised")},
-    rates={"supervised": (0.01, 0.001), "unsupervised": (0.001,)},
-    deepwalk={"passes": 1, "num_walks": 5, "dim": 8},
-    deepwalk_rates=(0.8,),
-    sample_sizes=(2, 4),
-    depths=((3,), (4, 3)),
-    noise_levels=(0.0, 1.0),
-    noise_aggregators=("mean",),
-    timed={"dim": 8, "sample_sizes": (4, 3), "batch_size": 16},
-    timed_steps=4,
-    timed_nodes=10,
-    theory_nodes=20,
-    theory_steps=3,
-)  # fmt: skip
+from reproduction import TINY, read, session, two_sources
 
 
 @pytest.fixture
 def sources(tmp_path: Path) -> tuple[Source, ...]:
-    graph = planted_graph()
-    save_graph(graph, tmp_path / "one", {"given": planted_split(graph)})
-    several = planted_graph(60, classes=3, multilabel=True)
-    number = torch.arange(60) // 20
-    rows = several.edge_rows
-    keep = number[rows] == number[several.indices]
-    edges = torch.stack([rows[keep], several.indices[keep].long()], dim=1)
-    apart = several.from_edges(edges, 60, features=several.features, labels=several.labels, graph_number=number)
-    save_graph(apart, tmp_path / "apart", {"given": Split.by_graph(number, [1], [2])})
-    return Source("one", str(tmp_path / "one")), Source("ppi", str(tmp_path / "apart"))
-
-
-def session(sources: tuple[Source, ...], out: Path, **options: Any) -> Session:
-    return start(sources, TINY, out, device="cpu", **options)
-
-
-def read(out: Path, name: str) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads((out / f"{name}.json").read_text())
-    return record
+    return two_sources(tmp_path)
 
 
 def test_everything_is_made_in_one_go_and_nothing_again(sources: tuple[Source, ...], tmp_path: Path) -> None:
