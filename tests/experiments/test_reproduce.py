@@ -9,7 +9,7 @@ import torch
 
 from graphsage.errors import ConfigError, DataError
 from graphsage.experiments import profile as profiles
-from graphsage.experiments.data import Source, opened, parse_data, with_validation
+from graphsage.experiments.data import Source, opened, parse_data
 from graphsage.experiments.plots import DRAWN, pictures
 from graphsage.experiments.profile import profile_named
 from graphsage.experiments.report import markdown, read_records
@@ -135,11 +135,13 @@ def test_the_module_runs_by_itself_and_reports_mistakes(
     assert "needs a path" in capsys.readouterr().err
 
 
-def test_without_validation_nodes_30_percent_of_the_test_nodes_validate() -> None:
-    split = Split.masks(torch.arange(100) < 50, None, torch.arange(100) >= 50)
-    assert with_validation(split).sizes() == {"train": 50, "val": 15, "test": 35}
-    same = Split.random(100)
-    assert with_validation(same) is same
+def test_without_validation_nodes_30_percent_of_the_test_nodes_validate(tmp_path: Path) -> None:
+    graph = planted_graph(100)
+    held_out = Split.masks(torch.arange(100) < 50, None, torch.arange(100) >= 50)
+    for name, split in (("held out", held_out), ("random", Split.random(100))):
+        save_graph(graph, tmp_path / name, {"given": split})
+    assert opened(Source("one", str(tmp_path / "held out"))).split.sizes() == {"train": 50, "val": 15, "test": 35}
+    assert torch.equal(opened(Source("one", str(tmp_path / "random"))).split.codes, Split.random(100).codes)
 
 
 def test_training_without_validation_nodes_sees_the_same_training_nodes(sources: tuple[Source, ...]) -> None:
