@@ -186,7 +186,8 @@ def bench_cpu() -> str:
     for group, entries in record["groups"].items():
         for name, found in entries.items():
             who, task = name.split(": ")
-            known = {"ours": "**graphsage**", "pyg": "PyG", "dgl": "DGL", "floor": "floor"}[who]
+            known = {"ours": "**graphsage**", "plain": "**graphsage** without a compiler", "pyg": "PyG", "dgl": "DGL",
+                     "floor": "floor"}[who]  # fmt: skip
             known = "GraphBolt" if "graphbolt" in task else known
             what = f"{group}: {known}" + (f", {task}" if who == "floor" or group == "mean, half tables" else "")
             told = "failed | -"

@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from graphsage.kernels import scratch
-from graphsage.kernels.backend import on_triton
+from graphsage.kernels.backend import on_compiled, on_triton
+from graphsage.kernels.compiled import forms
 from graphsage.kernels.neighborhood import Neighborhood
 
 BLOCK_BYTES = 1 << 19  # gathered rows of one block stay in cache until they are scaled and written
@@ -49,6 +50,9 @@ def _gather(table: Tensor, rows: Tensor, neighborhood: Neighborhood, mixed: bool
             table, rows, neighborhood.index, neighborhood.offsets, neighborhood.present, beside=not mixed, mixed=mixed,
             shift=shift, scale=scale, out=out, mean_at=0 if mixed else dim,
         )  # fmt: skip
+        return
+    if on_compiled(rows, shift, scale) and out.dtype == torch.float32 and forms.readable(table):
+        forms.gather_joined(table, rows, neighborhood, mixed, shift, scale, out, 0 if mixed else dim)
         return
     own_out, mean_out = out[:, : table.shape[1]], out[:, 0 if mixed else dim :][:, : table.shape[1]]
     width = table.shape[1] * 4 if table.element_size() >= 4 else table.shape[1] * 16
