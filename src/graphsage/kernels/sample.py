@@ -49,7 +49,7 @@ def grow(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int
 
 
 def _compiled(indptr: Tensor, keys: Tensor, size: int) -> bool:
-    return indptr.dtype == torch.int64 and size <= forms.LARGEST_SAMPLE and on_compiled(indptr, keys)
+    return indptr.dtype == torch.int64 and 1 <= size <= forms.LARGEST_SAMPLE and on_compiled(indptr, keys)
 
 
 def children(draw: Tensor, size: int) -> Tensor:

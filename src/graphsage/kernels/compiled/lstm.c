@@ -47,7 +47,7 @@ int lstm_step(float *gates, const float *table, int64_t num_rows, const int64_t 
     int bad = 0;
 #pragma omp parallel for schedule(static) reduction(| : bad) num_threads(threads) if (count * dim > SERIAL)
     for (int64_t r = 0; r < count; r++) {
-        if (places[r] < 0 || places[r] >= num_rows) { bad = 1; continue; }
+        if (places[r] < 0 || places[r] >= num_rows) { bad = OUTSIDE; continue; }
         const float *row = table + places[r] * 4 * dim;
         float *gate = gates + r * 4 * dim, *cell = cells + r * dim, *out = state + r * dim;
         if (before) row_step(gate, row, bias, before + r * dim, cell, out, dim, 0);
