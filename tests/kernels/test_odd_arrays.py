@@ -178,6 +178,14 @@ def test_odd_values_come_out_as_they_do_in_torch(value: float) -> None:
     agree(*both(lambda: lstm_over_rows(h, torch.ones(8, 6), torch.ones(8, 2), torch.zeros(8), INDEX % 4)))
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 0.1, 0.2, 1.0])
+def test_small_gates_keep_their_digits(scale: float) -> None:
+    h = scale * torch.linspace(-1, 1, 40)[:, None]
+    fast, plain = both(lambda: lstm_over_rows(h, torch.ones(4, 1), torch.zeros(4, 1), torch.zeros(4),
+                                              torch.arange(40)[:, None]))  # fmt: skip
+    torch.testing.assert_close(fast, plain, rtol=3e-6, atol=0)
+
+
 @pytest.mark.parametrize("size", [4096, 4097])
 def test_very_large_samples_are_the_same(size: int) -> None:
     """Below and above what fits the stack; the second node has fewer neighbors than are drawn."""
