@@ -1,7 +1,7 @@
 """The fast form learns what the slow form learns: test F1 of both, on both devices, over seeds.
 
     python -m benchmarks.same_f1 run --data ppi=PATH --data setmm --device cuda --out A.json
-    GRAPHSAGE_TRITON=0 python -m benchmarks.same_f1 run ... --out B.json
+    GRAPHSAGE_TRITON=0 GRAPHSAGE_COMPILE=0 python -m benchmarks.same_f1 run ... --out B.json
     python -m benchmarks.same_f1 join A.json B.json ... --out results/bench/same-f1.json
 
 `join` exits 1 where two means differ by more than three standard errors of their difference (and 0.005).
@@ -21,6 +21,7 @@ import torch
 from graphsage.datasets.open import open_data
 from graphsage.experiments.record import write_result
 from graphsage.kernels.backend import has_triton
+from graphsage.kernels.compiled.library import library
 from graphsage.training.config import Config
 from graphsage.training.train import train
 
@@ -30,7 +31,9 @@ AGGREGATORS = ("gcn", "mean", "lstm", "pool")
 
 def run(asked: argparse.Namespace) -> int:
     torch.set_num_threads(asked.threads)
-    form = "captured, Triton" if asked.device == "cuda" and has_triton() else "call by call, torch"
+    fast = "captured, Triton" if asked.device == "cuda" and has_triton() else None
+    fast = "call by call, C" if asked.device == "cpu" and library() else fast
+    form = fast or "call by call, torch"
     rows: list[dict[str, Any]] = []
     for given in asked.data:
         name, _, path = given.partition("=")

@@ -59,12 +59,16 @@ def _gather(table: Tensor, rows: Tensor, neighborhood: Neighborhood, mixed: bool
     block = len(rows) if rows.is_cuda else max(32, BLOCK_BYTES // max(width, 1))
     for start in range(0, len(rows), block):
         stop = min(start + block, len(rows))
-        own = table.index_select(0, rows[start:stop]).float()
-        total, into = bag_sum(table, neighborhood, start, stop), mean_out[start:stop]
-        if mixed:
-            total += own
+        into = mean_out[start:stop]
+        if mixed and neighborhood.offsets is None and table.element_size() >= 4:  # the row is one more of its neighbors
+            index = torch.cat([rows[start:stop, None], neighborhood.index[start:stop]], dim=1)
+            total = F.embedding_bag(index, table, mode="sum")
         else:
-            torch.mul(own.sub_(shift), scale, out=own_out[start:stop])
+            own, total = table.index_select(0, rows[start:stop]).float(), bag_sum(table, neighborhood, start, stop)
+            if mixed:
+                total += own
+            else:
+                torch.mul(own.sub_(shift), scale, out=own_out[start:stop])
         if neighborhood.offsets is None:  # one pass less than averaging first
             count = neighborhood.size + mixed
             torch.mul(total.sub_(shift * count), scale / count, out=into)
