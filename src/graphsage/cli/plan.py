@@ -110,7 +110,7 @@ def command(
     print(f"machines    {machines}, {cluster.all_ranks} ranks, {size(room)} of memory, {network:g} Gbit/s; rates of "
           f"{_described(known)}")  # fmt: skip
     steps = int(training.counts["steps"])
-    _show(f"one training epoch: {targets:,} targets, {steps:,} steps of {batch_size}", training)
+    _show(f"one training epoch: {targets:,} targets, {steps:,} steps of {min(batch_size, targets):,}", training)
     _show(f"exact inference: {graph.nodes:,} nodes, {len(sizes)} layers", inference)
 
 
