@@ -112,7 +112,7 @@ def whole_graph(graph: Graph, model: Model, cluster: Cluster, profile: Profile) 
     layer = FLOAT * graph.nodes * model.width
     together = PROCESS_BYTES + graph.folder_bytes + max(tables) + 2 * layer
     in_memory = cluster.machines == 1 and together <= cluster.memory
-    read, written, memory = float(graph.folder_bytes), 0.0, together
+    read, written, memory = float(graph.folder_bytes), 0.0, float(together)
     if not in_memory:
         read, written, memory = _blockwise(graph, model, cluster, widths)
     moved = read + written
