@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-ppi results-debian results-small-graphs results-ranks results-quick results-plan results-larger-graph results-ray bench test-browser load crash fuzz soak sizing clean
+.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-debian results-small-graphs results-ranks results-quick results-plan results-larger-graph results-ray bench test-browser load crash fuzz soak sizing clean
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -37,7 +37,7 @@ test: lint types imports  ## Lint, types, architecture and fast tests: what CI r
 	@echo "== pytest"
 	@$(PYTEST) -q -n 2
 	@echo "== pytest, Triton kernels by its interpreter"
-	@TRITON_INTERPRET=1 $(PYTEST) -q -n 2 tests/kernels/test_triton_forms.py
+	@TRITON_INTERPRET=1 $(PYTEST) -q -n 2 tests/kernels/test_fast_forms.py tests/kernels/test_triton_forms.py
 
 lint: $(STAMP)  ## Check style and formatting
 	@echo "== ruff"
@@ -74,10 +74,6 @@ docs: $(STAMP)  ## Rewrite the generated parts of README.md and docs/
 results-setmm: $(STAMP)  ## Measure setmm again: sweep on validation, then 5 seeds (about half an hour)
 	@$(BIN)/python -m graphsage.experiments.setmm sweep --out results/setmm-sweep.json
 	@$(BIN)/python -m graphsage.experiments.setmm final --out results/setmm.json
-
-results-ppi: $(STAMP)  ## Measure PPI again: make results-ppi PPI=path/to/ppi
-	@[ -n "$(PPI)" ] || { echo "say where PPI is: make results-ppi PPI=path/to/ppi" >&2; exit 2; }
-	@$(BIN)/python -m graphsage.experiments.ppi $(PPI) --out results/ppi.json
 
 results-debian: $(STAMP)  ## Measure Debian again: make results-debian DEBIAN=folder/with/the/tables
 	@[ -n "$(DEBIAN)" ] || { echo "say where the tables are: make results-debian DEBIAN=path/to/debian" >&2; exit 2; }

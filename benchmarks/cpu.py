@@ -7,7 +7,6 @@ empty and the ratios that need it are not judged. Writes results/bench/cpu.json 
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -21,11 +20,12 @@ import numpy as np
 from benchmarks.targets import judge
 from benchmarks.workload import SHAPES, make
 from graphsage.experiments.record import write_result
+from graphsage.kernels.compiled.library import library
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One contender at one task."""
+    """One contender at one task. `plain` is `ours` as on a machine without a C compiler."""
 
     who: str
     task: str
@@ -42,8 +42,8 @@ class Group:
 
 
 def _steps(aggregator: str, *peers: str) -> tuple[Entry, ...]:
-    return (Entry("ours", f"step {aggregator}"), Entry("floor", f"products {aggregator}"),
-            *(Entry(peer, f"step {aggregator}") for peer in peers))  # fmt: skip
+    steppers = (Entry(who, f"step {aggregator}") for who in ("ours", "plain", *peers))
+    return *steppers, Entry("floor", f"products {aggregator}")
 
 
 GROUPS = (
@@ -70,8 +70,11 @@ class Contender:
 
     def __init__(self, python: str, entry: Entry, folder: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": f"src{os.pathsep}.", "OMP_NUM_THREADS": "2"}
+        module = entry.who
+        if entry.who == "plain":
+            environment["GRAPHSAGE_COMPILE"], module = "0", "ours"
         self.process = subprocess.Popen(
-            [python, "-m", f"benchmarks.contenders.{entry.who}", str(folder), entry.task],
+            [python, "-m", f"benchmarks.contenders.{module}", str(folder), entry.task],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
         self.seconds: list[float] = []
@@ -153,7 +156,7 @@ def main() -> int:
     options.add_argument("--rounds", type=int, default=4)
     options.add_argument("--data", type=Path, help="keep the made graphs in this folder, or take them from it")
     asked = options.parse_args()
-    pythons = {"ours": sys.executable, "floor": sys.executable}
+    pythons = dict.fromkeys(("ours", "plain", "floor"), sys.executable)
     pythons |= {who: path for who in ("pyg", "dgl") if (path := getattr(asked, who))}
     results: dict[str, dict[str, Any]] = {}
     peers: dict[str, dict[str, str]] = {}
@@ -173,7 +176,7 @@ def main() -> int:
             for key, value in results[group.name].items():
                 told = value.get("error") or f"{value['seconds']:.4f} s, {value['peak_bytes'] / 1e9:.2f} GB"
                 print(f"{group.name:18} {key:28} {told}", flush=True)
-    compiler = bool(shutil.which("g++"))
+    compiler = library() is not None
     rows = judge(results, compiler)
     peers.update(versions)
     write_result(

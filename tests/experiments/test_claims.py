@@ -57,6 +57,19 @@ def test_fed_with_the_papers_own_table_its_claims_hold(name: str, ours: str) -> 
     assert ours in row["ours"]
 
 
+def test_a_baseline_that_a_data_set_was_not_compared_with_is_named() -> None:
+    left = [row for row in paper_rows() if (row["data"], row["row"]) not in (("reddit", "DeepWalk"), ("ppi", "Random"))]
+    refused = {"data": "ppi", "task": "both", "missing": "several graphs"}
+    left += [{**refused, "row": "DeepWalk"}, {**refused, "row": "DeepWalk + features"}]
+    ours = evidence.beats_baselines({**EMPTY, "table1": {"rows": left}}).ours
+    assert "reddit: without DeepWalk (not made)" in ours
+    assert "ppi: without Random and DeepWalk and DeepWalk + features (not made)" in ours
+    rows = [row for row in left if row["data"] == "citation" or row["row"].startswith("DeepWalk")]
+    rows += [row for row in paper_rows() if row["data"] == "ppi"]
+    ours = evidence.beats_baselines({**EMPTY, "table1": {"rows": rows}}).ours
+    assert ours == "in 4 of 4 settings; ppi: without DeepWalk and DeepWalk + features (several graphs)"
+
+
 def test_a_claim_that_the_numbers_contradict_fails_and_says_why() -> None:
     rows = [{**row, "test_micro_f1": spread([0.5])} if row["row"] == "GraphSAGE-pool" else row for row in paper_rows()]
     records = {**EMPTY, "table1": {"rows": rows}}

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from graphsage.experiments import debian
+from graphsage.experiments.scored import unfinished
 
 KINDS = {"games": "a game to play with friends", "libs": "a shared library of functions", "doc": "a manual to read"}
 
@@ -32,10 +33,11 @@ def test_settings_are_chosen_before_the_test_packages_are_looked_at(
 ) -> None:
     monkeypatch.setattr(debian, "EPOCHS", (1, 2))
     monkeypatch.setattr(debian, "POINTS", [{"dim": 8, "lr": 0.01}, {"dim": 8, "lr": 0.02}])
-    found = debian.sweep(folder, 1, "cpu")
+    with unfinished(folder / "unfinished") as score_all:
+        found = debian.sweep(folder, score_all, "cpu")
+        (row,) = debian.final(folder, score_all, "cpu", 2, {"dim": 16, "epochs": 10})["rows"]
     assert len(found["points"]) == 4
     assert found["chosen"] == {k: v for k, v in found["points"][0].items() if k != "val_micro_f1"}
-    (row,) = debian.final(folder, 1, "cpu", 2, {"dim": 16, "epochs": 10}, folder / "journal")["rows"]
     assert row["seeds"] == [0, 1]
     assert row["test_micro_f1"]["mean"] > 0.6
     assert list(debian.baselines(folder)["baselines"].values()) == [1.0, 1.0]

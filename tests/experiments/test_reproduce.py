@@ -1,7 +1,6 @@
 """The whole reproduction on a small graph with a planted answer, by the tables and figures it leaves."""
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,59 +9,23 @@ import torch
 
 from graphsage.errors import ConfigError, DataError
 from graphsage.experiments import profile as profiles
-from graphsage.experiments.data import Source, opened, parse_data, with_validation
+from graphsage.experiments.data import Source, opened, parse_data
 from graphsage.experiments.plots import DRAWN, pictures
-from graphsage.experiments.profile import Profile, profile_named
+from graphsage.experiments.profile import profile_named
 from graphsage.experiments.report import markdown, read_records
 from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce
-from graphsage.experiments.session import Session, start
+from graphsage.experiments.rows import WALKS, walk_row, walk_trial
+from graphsage.experiments.session import start
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
 from graphsage.training.sweep import Unfinished
 from planted import planted_graph, planted_split
-
-TINY = Profile(
-    name="tiny",
-    seeds=1,
-    forms=("paper",),
-    training={task: {"dim": 8, "sample_sizes": (4, 3), "batch_size": 16, "steps": 12}
-              for task in ("supervised", "unsupervised")},
-    rates={"supervised": (0.01, 0.001), "unsupervised": (0.001,)},
-    deepwalk={"passes": 1, "num_walks": 5, "dim": 8},
-    deepwalk_rates=(0.8,),
-    sample_sizes=(2, 4),
-    depths=((3,), (4, 3)),
-    noise_levels=(0.0, 1.0),
-    noise_aggregators=("mean",),
-    timed={"dim": 8, "sample_sizes": (4, 3), "batch_size": 16},
-    timed_steps=4,
-    timed_nodes=10,
-    theory_nodes=20,
-    theory_steps=3,
-)  # fmt: skip
+from reproduction import TINY, read, session, two_sources
 
 
 @pytest.fixture
 def sources(tmp_path: Path) -> tuple[Source, ...]:
-    graph = planted_graph()
-    save_graph(graph, tmp_path / "one", {"given": planted_split(graph)})
-    several = planted_graph(60, classes=3, multilabel=True)
-    number = torch.arange(60) // 20
-    rows = several.edge_rows
-    keep = number[rows] == number[several.indices]
-    edges = torch.stack([rows[keep], several.indices[keep].long()], dim=1)
-    apart = several.from_edges(edges, 60, features=several.features, labels=several.labels, graph_number=number)
-    save_graph(apart, tmp_path / "apart", {"given": Split.by_graph(number, [1], [2])})
-    return Source("one", str(tmp_path / "one")), Source("ppi", str(tmp_path / "apart"))
-
-
-def session(sources: tuple[Source, ...], out: Path, **options: Any) -> Session:
-    return start(sources, TINY, out, device="cpu", **options)
-
-
-def read(out: Path, name: str) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads((out / f"{name}.json").read_text())
-    return record
+    return two_sources(tmp_path)
 
 
 def test_everything_is_made_in_one_go_and_nothing_again(sources: tuple[Source, ...], tmp_path: Path) -> None:
@@ -172,11 +135,13 @@ def test_the_module_runs_by_itself_and_reports_mistakes(
     assert "needs a path" in capsys.readouterr().err
 
 
-def test_without_validation_nodes_30_percent_of_the_test_nodes_validate() -> None:
-    split = Split.masks(torch.arange(100) < 50, None, torch.arange(100) >= 50)
-    assert with_validation(split).sizes() == {"train": 50, "val": 15, "test": 35}
-    same = Split.random(100)
-    assert with_validation(same) is same
+def test_without_validation_nodes_30_percent_of_the_test_nodes_validate(tmp_path: Path) -> None:
+    graph = planted_graph(100)
+    held_out = Split.masks(torch.arange(100) < 50, None, torch.arange(100) >= 50)
+    for name, split in (("held out", held_out), ("random", Split.random(100))):
+        save_graph(graph, tmp_path / name, {"given": split})
+    assert opened(Source("one", str(tmp_path / "held out"))).split.sizes() == {"train": 50, "val": 15, "test": 35}
+    assert torch.equal(opened(Source("one", str(tmp_path / "random"))).split.codes, Split.random(100).codes)
 
 
 def test_training_without_validation_nodes_sees_the_same_training_nodes(sources: tuple[Source, ...]) -> None:
@@ -239,14 +204,12 @@ def test_rows_of_another_profile_or_of_other_data_are_not_put_together(
 def test_deepwalks_variant_is_chosen_on_validation_not_on_test(
     sources: tuple[Source, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from graphsage.experiments.table1 import baselines
-
     def score(val: float) -> dict[str, float]:
         return {"val": val, "test": 1 - val, "test_macro": 1 - val, "seconds": 1.0}
 
-    names = ("DeepWalk", "DeepWalk + features")
-    found = {f"{name} {c}": score(val) for name in names for c, val in (("trained", 0.2), ("all", 0.9))}
+    found = {f"{name} {c}": score(val) for name in WALKS for c, val in (("trained", 0.2), ("all", 0.9))}
     made = session(sources[:1], tmp_path)
-    monkeypatch.setattr(made.trials, "run", lambda trials: [{"rows": found, **score(0.5)} for _ in trials])
-    rows = [row for row in baselines(made, sources[0]) if row["row"] in names]
-    assert [row["settings"]["contexts"] for row in rows] == ["all", "all"]
+    monkeypatch.setattr(made.trials, "evaluate", lambda trial: {"rows": found, **score(0.5)})
+    made.trials.run([walk_trial(made, sources[0]).with_settings(lr=0.8, seed=0)])
+    rows = [walk_row(made, sources[0], name) for name in WALKS]
+    assert [row and row["settings"]["contexts"] for row in rows] == ["all", "all"]

@@ -1,32 +1,25 @@
-"""The Triton form of every kernel against its torch form: the same draws bit for bit, the same sums up to rounding.
+"""Kernels that have a Triton form only, against their torch form.
 
 On a GPU (`make test-gpu`), and on any machine by Triton's interpreter (TRITON_INTERPRET=1, part of `make test`).
 """
 
-from collections.abc import Callable
-
 import pytest
 import torch
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from graphs import SEEDS, graphs, normal
-from graphsage.graph.graph import Graph
+from forms import SIZES, both, few, gradients, same
+from graphs import SEEDS, normal
 from graphsage.kernels import backend
-from graphsage.kernels.dropout import dropout
-from graphsage.kernels.gather import gather_max, gather_mean, gather_relu_max, gather_sum
-from graphsage.kernels.join import gather_joined, join
+from graphsage.kernels.gather import gather_relu_max
+from graphsage.kernels.join import join
 from graphsage.kernels.lstm import recur
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.product import frozen_linear
 from graphsage.kernels.random import Stream, permute
-from graphsage.kernels.rows import scaled_rows
-from graphsage.kernels.sample import grow, hop
 from graphsage.kernels.softmax import softmax_cross_entropy
-from graphsage.kernels.unit import relu_unit
 from graphsage.model.aggregators.lstm import permutations
-from graphsage.sampling.minibatch import sample_minibatch
 
 pytestmark = pytest.mark.skipif(not backend.has_triton(), reason="Triton is not installed")
 DEVICES = [
@@ -34,94 +27,6 @@ DEVICES = [
     pytest.param("cpu", marks=pytest.mark.skipif(not backend.interpreted(), reason="TRITON_INTERPRET is not 1")),
 ]
 every_device = pytest.mark.parametrize("device", DEVICES)
-SIZES = st.integers(1, 6)
-few = settings(max_examples=10, phases=[Phase.explicit, Phase.generate])  # the interpreter is slow, shrinking slower
-
-
-def both(compute: Callable[[], object]) -> tuple[object, object]:
-    """What the Triton form returns, and what the torch form does."""
-    fast = compute()
-    backend.enabled = False
-    try:
-        return fast, compute()
-    finally:
-        backend.enabled = True
-
-
-def same(fast: object, plain: object) -> None:
-    if isinstance(fast, tuple):
-        for a, b in zip(fast, plain, strict=True):  # type: ignore[call-overload]
-            same(a, b)
-        return
-    torch.testing.assert_close(fast, plain, rtol=1e-4, atol=1e-5)
-
-
-@every_device
-@few
-@given(graph=graphs(directed=None), size=SIZES, seed=SEEDS)
-def test_a_hop_draws_the_same_neighbors(device: str, graph: Graph, size: int, seed: int) -> None:
-    graph = graph.to(device)
-    nodes = torch.arange(graph.num_nodes, device=device)
-    keys = Stream(seed, "test").keys(nodes)
-    for draw in (hop, grow):
-        fast, plain = both(lambda draw=draw: draw(graph.indptr, graph.indices, nodes, keys, 2, size))
-        assert all(torch.equal(a, b) for a, b in zip(fast, plain, strict=True))  # type: ignore[call-overload]
-
-
-def neighborhoods(graph: Graph, nodes: Tensor, seed: int, size: int) -> list[Neighborhood]:
-    keys = Stream(seed, "test").keys(nodes)
-    index, present, draw = hop(graph.indptr, graph.indices, nodes, keys, 1, size)
-    dense = Neighborhood.dense(index, present, draw)
-    ragged = Neighborhood.ragged(graph.indices.long(), graph.indptr, keys)
-    return [dense, ragged, sample_minibatch(graph, nodes, (size, 2), keys, redraw=False).neighborhoods[0]]
-
-
-@every_device
-@pytest.mark.parametrize("mixed", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-@few
-@given(graph=graphs(directed=None), size=SIZES, seed=SEEDS)
-def test_gathered_rows_and_means_agree(
-    device: str, mixed: bool, dtype: torch.dtype, graph: Graph, size: int, seed: int
-) -> None:
-    graph = graph.to(device)
-    tables = [normal(seed, graph.num_nodes, 5).to(device, dtype), normal(seed + 1, graph.num_nodes, 2).to(device)]
-    shift, scale = normal(seed + 2, 7).to(device), normal(seed + 3, 7).exp().to(device)
-    nodes = torch.arange(graph.num_nodes, device=device)
-    for neighborhood in neighborhoods(graph, nodes, seed, size):
-        rows = nodes if neighborhood.num_rows == len(nodes) else torch.arange(neighborhood.num_rows) % len(nodes)
-        same(*both(lambda n=neighborhood, r=rows: gather_joined(tables, r.to(device), n, mixed, shift, scale)))
-
-
-@every_device
-@few
-@given(graph=graphs(directed=None), seed=SEEDS)
-def test_whole_neighborhoods_reduce_to_the_same(device: str, graph: Graph, seed: int) -> None:
-    graph = graph.to(device)
-    table = normal(seed, graph.num_nodes, 5).to(device)
-    for index in (graph.indices, graph.indices.long()):
-        everyone = Neighborhood.ragged(index, graph.indptr.to(index.dtype), torch.arange(graph.num_nodes))
-        for reduce in (gather_mean, gather_sum, gather_max):
-            same(*both(lambda reduce=reduce, n=everyone: reduce(table, n)))
-
-
-def gradients(compute: Callable[[Tensor], Tensor], h: Tensor, seed: int) -> tuple[Tensor, Tensor]:
-    h = h.clone().requires_grad_()
-    out = compute(h * 1.0)  # relu_unit may overwrite its input, which must not be a leaf
-    torch.autograd.backward((out * normal(seed, *out.shape).to(out.device)).sum())
-    assert h.grad is not None
-    return out.detach(), h.grad
-
-
-@every_device
-@pytest.mark.parametrize(("relu", "unit"), [(True, True), (True, False), (False, True)])
-@few
-@given(rows=st.integers(1, 7), dim=st.integers(1, 9), seed=SEEDS)
-def test_relu_and_unit_length_agree(device: str, relu: bool, unit: bool, rows: int, dim: int, seed: int) -> None:
-    h = normal(seed, rows, dim).to(device)
-    if relu:
-        h[0] = -h[0].abs()  # a row that ReLU silences
-    same(*both(lambda: gradients(lambda x: relu_unit(x, relu, unit), h, seed)))
 
 
 CONSECUTIVE = st.tuples(st.integers(1, 4), SIZES, st.integers(0, 3), SEEDS)
@@ -156,25 +61,6 @@ def test_pooled_rows_agree(device: str, case: tuple[int, int, int, int]) -> None
         return out, grad, bias.grad
 
     same(*both(compute))
-
-
-@every_device
-@few
-@given(rows=st.integers(1, 7), dim=st.integers(1, 9), seed=SEEDS)
-def test_dropout_silences_the_same_entries(device: str, rows: int, dim: int, seed: int) -> None:
-    h, keys = normal(seed, rows, dim).to(device), Stream(seed, "test").keys(torch.arange(rows, device=device))
-    same(*both(lambda: gradients(lambda x: dropout(x, 0.4, keys, -2), h, seed)))
-
-
-@every_device
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
-@pytest.mark.parametrize("pinned", [False, True])
-def test_scaled_rows_of_a_table_agree(device: str, dtype: torch.dtype, pinned: bool) -> None:
-    table, nodes = normal(1, 9, 5).to(dtype), torch.tensor([3, 3, 8, 0], device=device)
-    shift, scale = normal(2, 5).to(device), normal(3, 5).to(device)
-    if device == "cuda":
-        table = table.pin_memory() if pinned else table.to(device)
-    same(*both(lambda: scaled_rows([table], nodes, shift, scale)))
 
 
 @every_device

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphsage.errors import DataError
-from graphsage.training.sweep import Result, Trial, Trials, Unfinished, best, paper_grid, sweep
+from graphsage.training.sweep import Result, Trial, Trials, Unfinished, best, paper_grid, sweep, swept
 
 
 def hill(trial: Trial) -> Result:
@@ -26,10 +26,60 @@ def test_the_best_point_on_validation_is_made_with_every_seed(tmp_path: Path, jo
     cells = {"a": Trial("a", {"name": "a"}), "b": Trial("b", {"name": "b"})}
     found = sweep(trials, cells, {"a": GRID, "b": GRID[:1]}, seeds=3)
     assert found["a"].chosen == {"lr": 0.01}
-    assert [run["test"] for run in found["a"].runs] == [0.01, 1.01, 2.01]
+    assert {seed: run["test"] for seed, run in found["a"].runs.items()} == {0: 0.01, 1: 1.01, 2: 2.01}
     assert [point["val"] for point in found["a"].points] == pytest.approx([0.91, 1.0, 0.991])
     assert found["b"].chosen == {"lr": 0.1}
     assert len(list(tmp_path.iterdir())) == (3 + 2) + (1 + 2)
+
+
+def test_a_narrow_piece_does_not_forget_what_a_wide_one_found(tmp_path: Path) -> None:
+    trials = Trials(tmp_path, hill)
+    cells = {"a": Trial("a", {"name": "a"})}
+    sweep(trials, cells, {"a": GRID}, seeds=3)
+    found = sweep(trials, cells, {"a": GRID[2:]}, seeds=1, whole={"a": GRID})["a"]
+    assert found.chosen == {"lr": 0.01}
+    assert list(found.runs) == [0, 1, 2]
+    assert len(found.points) == 3
+    assert len(found.records) == 3 + 2
+
+
+def test_what_a_folder_holds_is_put_together_without_making_anything(tmp_path: Path) -> None:
+    trials = Trials(tmp_path, hill, about={"hardware": "an abacus"})
+    cell = Trial("a", {"name": "a"})
+    assert swept(trials, cell, GRID, 3) is None
+    trials.run([cell.with_settings(lr=0.1, seed=0), cell.with_settings(lr=0.001, seed=0)])
+    trials.run(cell.with_settings(lr=0.001, seed=seed) for seed in (2, 3))
+    found = swept(trials, cell, GRID, 3)
+    assert found is not None
+    assert found.chosen == {"lr": 0.001}
+    assert [point["lr"] for point in found.points] == [0.1, 0.001]
+    assert list(found.runs) == [0, 2, 3]  # seed 1 was not made; seed 3 is more than was asked for
+    assert {record["hardware"] for record in found.records} == {"an abacus"}
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def threads(trial: Trial) -> Result:
+    import torch
+
+    return {"val": float(torch.get_num_threads())}
+
+
+def test_the_threads_of_a_trial_do_not_depend_on_how_many_are_left(tmp_path: Path) -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        asked = [Trial("t", {"seed": seed}) for seed in range(3)]
+        at_once = [result["val"] for result in Trials(tmp_path / "a", threads, jobs=2).run(asked)]
+        resumed = Trials(tmp_path / "b", threads, jobs=2)
+        in_pieces = [resumed.run([trial])[0]["val"] for trial in asked]
+        assert at_once == in_pieces == [1.0, 1.0, 1.0]
+        assert Trials(tmp_path / "c", threads, jobs=2).run(asked, alone=True)[0]["val"] == 3.0
+        assert Trials(tmp_path / "d", threads).run(asked)[0]["val"] == 3.0
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 SCRIPT = """

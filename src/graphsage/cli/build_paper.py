@@ -35,6 +35,8 @@ def reddit(
     """Build the paper's Reddit graph: posts are joined where one user commented on both.
 
     Files are read as they are (.zst, .gz, .bz2, .xz or plain), a line at a time.
+    A user who commented on more than 100 posts joins only 100 of them, drawn at
+    random: pairs grow with the square.
 
     \b
     Example:

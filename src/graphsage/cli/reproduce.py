@@ -23,17 +23,19 @@ def command(
                                               show_default="quick 1, full 5")] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for results, pictures, report and trials.",
                                       metavar="FOLDER")] = Path("results"),
-    jobs: Annotated[int | None, typer.Option("--jobs", help="Trials made at once.", min=1,
-                                             show_default="one a core; 1 on a GPU")] = None,
+    jobs: Annotated[int | None, typer.Option(
+        "--jobs", min=1, show_default="one a core; 1 on a GPU",
+        help="Trials made at once, with one thread each; 1: one with all threads.")] = None,
     minutes: Annotated[float | None, typer.Option(
         "--minutes", show_default="no end",
-        help="Begin no new trial after so many minutes; exit code 3 says that there is more to do.")] = None,
+        help="Begin no new trial after so many minutes; exit code 3 says that there is more to do. 0 only puts "
+             "table1 together.")] = None,
     only: Annotated[str, typer.Option(
         "--only", metavar="WORD,...", show_default=False,
-        help="A piece of table1: tasks, forms and aggregators, such as supervised,paper,mean.")] = "",
+        help="Make a piece of table1: tasks, forms and aggregators, such as supervised,paper,mean.")] = "",
     rates: Annotated[str, typer.Option("--rates", metavar="LR,...", show_default="all of the profile's",
-                                       help="Sweep only these learning rates of table1.")] = "",
-    small: Annotated[bool, typer.Option("--small", help="Sweep only the small models of pool and LSTM.")] = False,
+                                       help="Make only these learning rates of table1's sweep.")] = "",
+    small: Annotated[bool, typer.Option("--small", help="Make only the small models of pool and LSTM.")] = False,
     no_deepwalk: Annotated[bool, typer.Option("--no-deepwalk",
                                               help="Leave DeepWalk's rows of table1 to another piece.")] = False,
     device: Device = "auto",
@@ -42,7 +44,9 @@ def command(
     """Reproduce the paper: every table and figure beside its published values, and which claims hold.
 
     Each run is kept as a file of its own in FOLDER/trials: an interrupted
-    reproduction continues where it stopped, by the same command.
+    reproduction continues where it stopped, by the same command. A row of
+    table1 is put together from all runs that there are for it, whichever
+    pieces made them, and says which settings were tried.
 
     \b
     Examples:

@@ -22,11 +22,9 @@ from graphsage.features.degree import degree_features
 from graphsage.features.recipe import Column
 from graphsage.features.word2vec import Word2Vec
 from graphsage.graph.graph import Graph
-from graphsage.graph.split import Split, training_graph
+from graphsage.graph.split import Split, training_graph, with_validation
 from graphsage.graph.storage import save_graph
 from graphsage.kernels.random import Stream
-
-VALIDATION = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,18 +94,14 @@ def _features(graph: Graph, split: Split, columns: dict[str, list[str]], source:
 
 def split_by_year(years: Array, source: Citations) -> Split:
     """Years up to `train_until` train; of the later papers 30% validate and the rest are for testing."""
-    later = np.flatnonzero(years > source.train_until)
-    order = np.argsort(Stream(source.seed, "citation split").keys(torch.from_numpy(later)).numpy(), kind="stable")
-    codes = torch.zeros(len(years), dtype=torch.uint8)
-    codes[torch.from_numpy(later)] = 2
-    codes[torch.from_numpy(later[order[: round(VALIDATION * len(later))]])] = 1
-    if not bool((codes == 0).any()):
+    later = years > source.train_until
+    if later.all():
         raise DataError(f"no paper of the largest component is from {source.train_until} or before; check the years")
-    if not len(later) and source.last_year > source.train_until:
+    if not later.any() and source.last_year > source.train_until:
         raise DataError(
             f"no paper of the largest component is from after {source.train_until}; there is none to test on"
         )
-    return Split(codes)
+    return with_validation(Split.masks(~later, test=later), Stream(source.seed, "citation split"))
 
 
 def _years(column: Column, source: Citations) -> Array:

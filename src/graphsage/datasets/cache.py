@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.atomic import atomic_file
+from graphsage.cache_folder import cache_folder
 from graphsage.errors import BundleError, OutputError
 from graphsage.features.pipeline import fit_one as fit_now
 from graphsage.features.pipeline import restore
@@ -37,16 +37,6 @@ def fit_one(recipe: Recipe, columns: Columns, rows: Rows) -> Made:
     fitted, features = fit_now(recipe, columns, rows)
     _write(path, fitted, features)
     return fitted, features
-
-
-def cache_folder() -> Path:
-    """Where computed features are kept: GRAPHSAGE_CACHE, or the user's cache folder."""
-    chosen = os.environ.get("GRAPHSAGE_CACHE")
-    if chosen:
-        return Path(chosen)
-    from platformdirs import user_cache_dir
-
-    return Path(user_cache_dir("graphsage"))
 
 
 def _key(columns: Columns, rows: Rows, recipe: Recipe) -> str:

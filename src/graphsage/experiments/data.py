@@ -1,23 +1,21 @@
 """The data of the paper's experiments, or what stands in for it, opened by name: `ppi=PATH`, `setmm`, `debian=PATH`."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from graphsage.baselines.deepwalk import attached
 from graphsage.datasets.dataset import Dataset
 from graphsage.errors import ConfigError
+from graphsage.experiments.digest import digest
 from graphsage.graph.graph import Graph
-from graphsage.graph.split import NONE, TRAIN, VAL, Split
+from graphsage.graph.split import NONE, TRAIN, VAL, Split, with_validation
 from graphsage.kernels.random import Stream
 
-VALIDATION = 0.3
 RELEASED_DENSITY = 0.305  # share of ones in the PPI labels of the paper's release
 COLUMNS = {"citation": "citation", "setmm": "citation", "reddit": "reddit", "ppi": "ppi"}
 """The column of Table 1 that a data set is compared with; others have none."""
@@ -81,22 +79,13 @@ def opened(source: Source) -> Named:
     """Open a data set. What a name means: `debian` is a folder with nodes.csv and edges.csv as `graphsage data build
     debian` writes them; `setmm` is split by date; others are in any format that `graphsage train` reads."""
     data, split_name = _open(source)
-    split = with_validation(data.split(split_name))
+    split = data.split(split_name)
+    if not bool((split.codes == VAL).any()):
+        split = with_validation(split, Stream(0, "validation"))
     graph, _ = data.with_features(split)
     if graph.labels is None:
         raise ConfigError(f"--data {source.name}: there are no labels, and every experiment scores predictions")
-    return Named(source.name, graph, split, _note(source, graph), _digest(graph, split))
-
-
-def with_validation(split: Split) -> Split:
-    """A split without validation nodes gives 30% of its test nodes, as the paper does (section 4.1)."""
-    if bool((split.codes == VAL).any()):
-        return split
-    test = split.nodes("test")
-    order = torch.argsort(Stream(0, "validation").keys(test), stable=True)
-    codes = split.codes.clone()
-    codes[test[order[: round(VALIDATION * len(test))]]] = VAL
-    return Split(codes, split.cutoff)
+    return Named(source.name, graph, split, _note(source, graph), digest(data, graph, split))
 
 
 def _open(source: Source) -> tuple[Dataset, str | None]:
@@ -123,17 +112,9 @@ def _note(source: Source, graph: Graph) -> str:
     return ""
 
 
-def _digest(graph: Graph, split: Split) -> str:
-    assert graph.labels is not None
-    made = hashlib.sha256(str(graph.num_features).encode())
-    # Not the features themselves: those made of text differ a little from one machine to the next.
-    for tensor in (graph.indptr, graph.indices, graph.labels, split.codes):
-        made.update(np.ascontiguousarray(tensor.numpy()).tobytes())
-    return made.hexdigest()[:12]
-
-
 def facts(data: Named) -> dict[str, Any]:
     """What a result says about its data."""
     graph = data.graph
     return {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features,
-            "classes": graph.num_classes, "split": data.split.sizes(), "note": data.note}  # fmt: skip
+            "classes": graph.num_classes, "split": data.split.sizes(), "digest": data.digest,
+            "note": data.note}  # fmt: skip

@@ -23,7 +23,8 @@ from typing import Any
 from graphsage.baselines.features import logistic_scores
 from graphsage.datasets.table_spec import TableSpec
 from graphsage.experiments.choose import chosen, grid
-from graphsage.experiments.record import rows, score_all, threads, write_result
+from graphsage.experiments.record import rows, write_result
+from graphsage.experiments.scored import ScoreAll, unfinished
 from graphsage.training.score import Run, opened
 
 ORDER = ("bullseye", "bookworm", "trixie", "forky", "sid")
@@ -38,21 +39,21 @@ def tables(folder: Path, train_until: str, val_until: str | None = None) -> Tabl
                      train_until=train_until, val_until=val_until)  # fmt: skip
 
 
-def sweep(folder: Path, jobs: int, device: str) -> dict[str, Any]:
+def sweep(folder: Path, score_all: ScoreAll, device: str) -> dict[str, Any]:
     """Every point of the grid once, with one seed."""
     spec = tables(folder, train_until="bookworm", val_until="trixie")
     longest = {"epochs": max(EPOCHS)}
-    runs = [Run("sweep", spec, "time", {**point, **longest}, device, threads(jobs), ()) for point in POINTS]
-    return chosen(score_all(runs, jobs), EPOCHS)
+    runs = [Run("sweep", spec, "time", {**point, **longest}, device, parts=()) for point in POINTS]
+    return chosen(score_all(runs), EPOCHS)
 
 
-def final(folder: Path, jobs: int, device: str, seeds: int, best: dict[str, Any], journal: Path) -> dict[str, Any]:
+def final(folder: Path, score_all: ScoreAll, device: str, seeds: int, best: dict[str, Any]) -> dict[str, Any]:
     """The chosen settings with `seeds` seeds."""
     spec = tables(folder, train_until="trixie")
     name = "GraphSAGE-mean, chosen on validation"
     settings = [{**best, "seed": seed} for seed in range(seeds)]
-    runs = [Run(name, spec, "time", one, device, threads(jobs), ("test",)) for one in settings]
-    return {"rows": rows(score_all(runs, jobs, journal=journal))}
+    runs = [Run(name, spec, "time", one, device, parts=("test",)) for one in settings]
+    return {"rows": rows(score_all(runs))}
 
 
 def baselines(folder: Path) -> dict[str, Any]:
@@ -119,19 +120,18 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder to write to")
     options = parser.parse_args()
     what, folder, results = options.what, options.folder, options.results
-    if what == "sweep":
-        _write(results / "debian-sweep.json", what, sweep(folder, options.jobs, options.device))
-    elif what == "baselines":
+    if what == "baselines":
         _write(results / "debian-baselines.json", what, baselines(folder))
+    elif what == "sweep":
+        with unfinished(results / "debian-sweep.unfinished", options.jobs) as score_all:
+            _write(results / "debian-sweep.json", what, sweep(folder, score_all, options.device))
     else:
         best = json.loads((results / "debian-sweep.json").read_text(encoding="utf-8"))["chosen"]
         if what == "cost":
             _write(results / "debian-cpu.json", what, cost(folder, best))
-        else:
-            journal = results / "debian.journal"
-            made = final(folder, options.jobs, options.device, options.seeds, best, journal)
-            _write(results / "debian.json", what, made)
-            journal.unlink()
+            return
+        with unfinished(results / "debian.unfinished", options.jobs) as score_all:
+            _write(results / "debian.json", what, final(folder, score_all, options.device, options.seeds, best))
 
 
 def _write(path: Path, what: str, body: dict[str, Any]) -> None:

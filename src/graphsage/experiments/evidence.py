@@ -82,7 +82,21 @@ def beats_baselines(records: Records) -> Found:
         best = max((name for name in BASELINES if name in rows), key=lambda name: rows[name])
         if rows[worst] <= rows[best]:
             lost.append(f"{data} {task}: {worst} {rows[worst]:.3f}, {best} {rows[best]:.3f}")
-    return Found(f"in {len(table) - len(lost)} of {len(table)} settings", not lost, "; ".join(lost))
+    absent = [f"{data}: without {' and '.join(names)} ({why})" for data, (names, why) in not_compared(records).items()]
+    told = f"in {len(table) - len(lost)} of {len(table)} settings"
+    return Found("; ".join([told, *absent]), not lost, "; ".join(lost))
+
+
+def not_compared(records: Records) -> dict[str, tuple[list[str], str]]:
+    """Baselines that a data set has no score of, and why: refused on several graphs, or not made."""
+    found = {}
+    for data in dict.fromkeys(data for data, _ in cells(records)):
+        own = {row["row"]: row for row in (records["table1"] or {})["rows"] if row["data"] == data}
+        absent = [name for name in BASELINES if "test_micro_f1" not in own.get(name, {})]
+        if absent:
+            refused = all("missing" in own.get(name, {}) for name in absent)
+            found[data] = (absent, "several graphs" if refused else "not made")
+    return found
 
 
 def unsupervised_share(records: Records) -> Found:

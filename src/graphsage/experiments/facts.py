@@ -2,14 +2,17 @@
 
 from typing import Any
 
-from graphsage.experiments.data import Named, opened
+from graphsage.experiments.data import Named, facts, opened
 from graphsage.experiments.session import Session
 from graphsage.graph.split import TRAIN
 
 
 def run(session: Session) -> dict[str, Any]:
-    rows = [{"data": source.name, **measured(opened(source))} for source in session.sources]
-    body = {"rows": rows}
+    body = {
+        "data": {source.name: facts(opened(source)) for source in session.sources},
+        "rows": [{"data": source.name, **measured(opened(source))} for source in session.sources],
+    }
+    body = session.joined("facts", body, "rows", lambda row: str(row["data"]))
     session.keep("facts", "Appendices B and D: edges back to training nodes, nodes without features", body)
     return body
 

@@ -49,7 +49,7 @@ def run(session: Session) -> dict[str, Any]:
 
 def one_by_one(session: Session, trial: Trial) -> list[Result]:
     """Timings are never made beside each other."""
-    return [session.trials.run([trial.with_settings(seed=seed)])[0] for seed in range(session.seeds)]
+    return session.trials.run([trial.with_settings(seed=seed) for seed in range(session.seeds)], alone=True)
 
 
 def averaged(runs: list[Result]) -> dict[str, Any]:

@@ -5,15 +5,16 @@ from typing import Any
 from graphsage.experiments.data import facts, opened
 from graphsage.experiments.paper import NAMES
 from graphsage.experiments.record import spread
+from graphsage.experiments.rows import walk_trial
 from graphsage.experiments.session import Session
-from graphsage.experiments.table1 import walk_trial
 from graphsage.experiments.trials import make_trial
+from graphsage.experiments.varied import fixed
 from graphsage.training.sweep import Trial
 
 
 def run(session: Session) -> dict[str, Any]:
     source, profile = session.evolving, session.profile
-    settings = {"task": "supervised", "form": "paper", **profile.training["supervised"], "lr": 0.01}
+    settings = fixed(session)
     lines: dict[str, list[Any]] = {}
     trials: dict[Any, Trial] = {
         ("Raw features", level): make_trial("features", f"noise {level} features", source, noise=level)

@@ -2,19 +2,13 @@
 
 from typing import Any
 
-from graphsage.experiments.record import spread
 from graphsage.experiments.session import Session
-from graphsage.experiments.trials import make_trial
+from graphsage.experiments.varied import Variant, fixed, varied
 
 
 def run(session: Session) -> dict[str, Any]:
-    settings = {"task": "supervised", "form": "paper", **session.profile.training["supervised"], "lr": 0.01}
-    made = session.runs({
-        (source.name, aggregator): make_trial("graphsage", aggregator, source, **settings, aggregator=aggregator)
-        for source in session.sources for aggregator in ("pool", "meanpool")
-    })  # fmt: skip
-    rows = [{"data": data, "aggregator": aggregator, "test_micro_f1": spread(run["test"] for run in runs)}
-            for (data, aggregator), runs in made.items()]  # fmt: skip
-    body = {"settings": settings, "rows": rows}
+    variants = [Variant(name, {"aggregator": name}, {"aggregator": name}) for name in ("pool", "meanpool")]
+    body = varied(session, session.sources, variants, fixed(session), part="rows")
+    body = session.joined("pooling", body, "rows", lambda row: (row["data"], row["aggregator"]))
     session.keep("pooling", "Section 3.3: max pooling and mean pooling, supervised", body)
     return body

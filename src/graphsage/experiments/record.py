@@ -1,81 +1,21 @@
-"""Runs and their records: train with some settings and seeds, score, and keep everything needed to judge the number."""
+"""Records of results: scores over seeds, and everything needed to judge the number."""
 
 import importlib.metadata
 import json
-import multiprocessing
 import platform
 import statistics
-import sys
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
-from graphsage.training.score import Run, Score, score
+from graphsage.training.score import Score
 
 MEASURED = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon")
 EXPERIMENTS = (*MEASURED, "claims")
 """In the order in which all are made: the last ones read what the others wrote."""
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "graphsage")
-
-
-def score_all(
-    runs: Iterable[Run],
-    jobs: int = 1,
-    keep: Callable[[list[Score]], None] | None = None,
-    journal: Path | None = None,
-) -> list[Score]:
-    """Make the runs, `jobs` at a time, and return their scores in order. `keep` is given what there is after each.
-
-    Scores are also added to `journal`, a line each; those that it has already, from an interrupted call, are not made
-    again.
-    """
-    todo = list(runs)
-    before = [] if journal is None else read_journal(journal)
-    scores = {n: made for n, run in enumerate(todo) for made in before
-              if (made.label, made.settings) == (run.label, run.settings)}  # fmt: skip
-    left = [(number, run) for number, run in enumerate(todo) if number not in scores]
-
-    def done(number: int, made: Score) -> None:
-        scores[number] = made
-        line = json.dumps(asdict(made))
-        print(line, file=sys.stderr, flush=True)
-        if journal is not None:
-            with journal.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
-        if keep is not None:
-            keep([scores[n] for n in sorted(scores)])
-
-    if jobs == 1:
-        for number, run in left:
-            done(number, score(run))
-    else:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-            waiting = {pool.submit(score, run): number for number, run in left}
-            for future in as_completed(waiting):
-                done(waiting[future], future.result())
-    return [scores[number] for number in range(len(todo))]
-
-
-def read_journal(path: Path) -> list[Score]:
-    """The scores that an interrupted call left."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [Score(**{**one, "settings": _tuples(one["settings"]), "exact": _tuples(one["exact"]),
-                     "curve": tuple(one["curve"])}) for one in map(json.loads, lines)]  # fmt: skip
-
-
-def _tuples(values: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no tuples, only lists."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-
-
-def threads(jobs: int) -> int | None:
-    """Of each job: one where several share the cores, else as many as torch likes."""
-    return 1 if jobs > 1 else None
 
 
 def rows(scores: list[Score]) -> list[dict[str, Any]]:

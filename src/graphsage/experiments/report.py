@@ -10,7 +10,8 @@ from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
 from graphsage.experiments.claims import FAILS, HOLDS, PENDING, UNTESTED
 from graphsage.experiments.record import EXPERIMENTS, machine, read_result
-from graphsage.experiments.sections import Section, Table, sections
+from graphsage.experiments.section import Section, Table
+from graphsage.experiments.sections import sections
 
 Records = Mapping[str, dict[str, Any] | None]
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +10,10 @@ from typing import Any
 
 from graphsage.errors import ConfigError, DataError
 from graphsage.experiments.data import Source, opened
+from graphsage.experiments.pieces import joined
 from graphsage.experiments.profile import Profile
 from graphsage.experiments.record import hardware, machine, read_result, versions, write_result
-from graphsage.experiments.trials import Evaluate
+from graphsage.experiments.trials import VERSION, Evaluate
 from graphsage.training.sweep import SIZES, Result, Trial, Trials
 
 
@@ -82,10 +83,21 @@ class Session:
         """Write a table or figure as `OUT/NAME.json` with the command that makes it."""
         path = self.out / f"{name}.json"
         names = list(body.get("data", {})) or [source.name for source in self.sources]  # pieces may have had others
-        data = "".join(f"--data {each} " if each == "setmm" else f"--data {each}=PATH " for each in names)
-        command = f"graphsage reproduce {name} {data}--profile {self.profile.name} --seeds {self.seeds}"
-        write_result(path, about, command, {"profile": self.profile.name, "trials_on": self.machines(), **body})
+        made = {"profile": self.profile.name, "version": VERSION, "trials_on": self.machines()}
+        write_result(path, about, self.command(name, names), {**made, **body})
         return path
+
+    def joined(self, name: str, body: dict[str, Any], part: str,
+               key: Callable[[dict[str, Any]], Hashable]) -> dict[str, Any]:  # fmt: skip
+        """`body` with the rows that earlier pieces of the same experiment left."""
+        whole = {"profile": self.profile.name, "version": VERSION, **body}
+        return joined(self.earlier(name), whole, part, key)
+
+    def command(self, name: str, data: Sequence[str], *more: str, seeds: int | None = None) -> str:
+        """What a person types to make an experiment, or some rows of it, from nothing."""
+        given = [f"--data {each}" if each == "setmm" else f"--data {each}=PATH" for each in data]
+        words = [name, *given, f"--profile {self.profile.name}", f"--seeds {seeds or self.seeds}", *more]
+        return f"graphsage reproduce {' '.join(words)}"
 
     def machines(self) -> list[str]:
         """Where the trials of this folder were made, which may be elsewhere than the table that is put together."""

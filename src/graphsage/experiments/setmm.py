@@ -11,7 +11,8 @@ from typing import Any
 
 from graphsage.baselines.features import logistic_scores
 from graphsage.experiments.choose import RATES, chosen, grid
-from graphsage.experiments.record import rows, score_all, threads, write_result
+from graphsage.experiments.record import rows, write_result
+from graphsage.experiments.scored import ScoreAll, unfinished
 from graphsage.training.score import Run, opened
 
 SPLITS = ("random", "date")
@@ -22,23 +23,22 @@ REGULARIZED: tuple[dict[str, Any], ...] = (
 )
 
 
-def sweep(jobs: int, device: str) -> dict[str, Any]:
+def sweep(score_all: ScoreAll, device: str) -> dict[str, Any]:
     """Every point of the grid once, with one seed; the best on validation for each split."""
     points = grid([{"lr": lr} for lr in RATES], REGULARIZED)
-    runs = [Run(split, "setmm", split, point, device, threads(jobs), ()) for split in SPLITS for point in points]
-    scores = score_all(runs, jobs)
+    scores = score_all(Run(split, "setmm", split, point, device, parts=()) for split in SPLITS for point in points)
     return {"splits": {split: chosen([s for s in scores if s.label == split]) for split in SPLITS}}
 
 
-def final(jobs: int, device: str, seeds: int, best: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def final(score_all: ScoreAll, device: str, seeds: int, best: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """The paper's settings and the chosen ones, `seeds` times each, and the baselines."""
     runs = []
     for split in SPLITS:
         for name, settings in (("the defaults", {}), ("chosen on validation", best[split])):
             label = f"{split}: GraphSAGE-mean, {name}"
-            runs += [Run(label, "setmm", split, {**settings, "seed": s}, device, threads(jobs)) for s in range(seeds)]
+            runs += [Run(label, "setmm", split, {**settings, "seed": seed}, device) for seed in range(seeds)]
     return {
-        "rows": rows(score_all(runs, jobs)),
+        "rows": rows(score_all(runs)),
         "baselines": {split: logistic_scores(*opened("setmm", split)) for split in SPLITS},
     }
 
@@ -52,15 +52,16 @@ def main() -> None:
     parser.add_argument("--sweep", type=Path, default=Path("results/setmm-sweep.json"), help="what the sweep wrote")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    if options.what == "sweep":
-        body = sweep(options.jobs, options.device)
-        about = "setmm: one run for each point of the grid, ranked by validation micro-F1"
-    else:
-        found = json.loads(options.sweep.read_text(encoding="utf-8"))["splits"]
-        best = {split: found[split]["chosen"] for split in SPLITS}
-        body = final(options.jobs, options.device, options.seeds, best)
-        about = "setmm: test micro-F1 of GraphSAGE-mean beside logistic regressions on the same features"
-    write_result(options.out, about, f"python -m graphsage.experiments.setmm {options.what}", body)
+    with unfinished(options.out.with_suffix(".unfinished"), options.jobs) as score_all:
+        if options.what == "sweep":
+            body = sweep(score_all, options.device)
+            about = "setmm: one run for each point of the grid, ranked by validation micro-F1"
+        else:
+            found = json.loads(options.sweep.read_text(encoding="utf-8"))["splits"]
+            best = {split: found[split]["chosen"] for split in SPLITS}
+            body = final(score_all, options.device, options.seeds, best)
+            about = "setmm: test micro-F1 of GraphSAGE-mean beside logistic regressions on the same features"
+        write_result(options.out, about, f"python -m graphsage.experiments.setmm {options.what}", body)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,10 @@ from graphsage.experiments.data import opened
 from graphsage.experiments.record import spread
 from graphsage.experiments.session import Session
 from graphsage.experiments.theorem1 import EPSILON, clustering_coefficients, coloring, constructed
+from graphsage.experiments.trials import make_trial
 from graphsage.graph.graph import Graph
 from graphsage.model.encoder import Encoder, EncoderConfig
-from graphsage.training.sweep import Result, Trial
+from graphsage.training.sweep import Result
 from graphsage.training.train import choose_device
 
 AGGREGATORS = ("pool", "mean", "gcn")
@@ -22,8 +23,8 @@ FEATURES = 32
 def run(session: Session) -> dict[str, Any]:
     profile = session.profile
     trials = [
-        Trial(f"theory {aggregator}", {"kind": "theory", "aggregator": aggregator, "nodes": profile.theory_nodes,
-                                       "steps": profile.theory_steps, "seed": seed})
+        make_trial("theory", f"theory {aggregator}", None, aggregator=aggregator, nodes=profile.theory_nodes,
+                   steps=profile.theory_steps, seed=seed)
         for aggregator in AGGREGATORS for seed in range(session.seeds)
     ]  # fmt: skip
     runs = session.trials.run(trials)

@@ -26,13 +26,18 @@ from graphsage.training.train import choose_device, train
 
 Array = npt.NDArray[Any]
 PASSES = 5  # of the probe: scikit-learn's default at the time of the paper
-NOT_SETTINGS = ("kind", "data", "digest", "device", "noise", "seed", "sampled")
+VERSION = 1
+"""Of what trials mean: raise it when the same settings begin to give other results, and all are made again."""
+NOT_SETTINGS = ("version", "kind", "data", "digest", "device", "noise", "seed", "sampled")
 
 
-def make_trial(kind: str, label: str, source: Source, **settings: Any) -> Trial:
-    """A trial on a data set. Its file is named by the data's digest, not by where the data lies or what computes."""
-    digest = opened(source).digest
-    return Trial(f"{source.name} {label}", {"kind": kind, "data": source.name, "digest": digest, **settings})
+def make_trial(kind: str, label: str, source: Source | None, **settings: Any) -> Trial:
+    """A trial, on a data set where there is one. Its file is named by the data's digest and the version of the code,
+    not by where the data lies or what computes."""
+    about: dict[str, Any] = {"version": VERSION, "kind": kind}
+    if source is None:
+        return Trial(label, {**about, **settings})
+    return Trial(f"{source.name} {label}", {**about, "data": source.name, "digest": opened(source).digest, **settings})
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from graphsage.kernels.random import Stream
 
 TRAIN, VAL, TEST, NONE = 0, 1, 2, 3
 PARTS = {"train": TRAIN, "val": VAL, "test": TEST}
+VALIDATION = 0.3  # of the nodes that are held out validate (section 4.1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +96,15 @@ class Split:
 
     def sizes(self) -> dict[str, int]:
         return {part: int((self.codes == code).sum()) for part, code in PARTS.items()}
+
+
+def with_validation(split: Split, stream: Stream, share: float = VALIDATION) -> Split:
+    """The split with `share` of its test nodes, drawn by `stream`, in validation instead."""
+    test = split.nodes("test")
+    order = torch.argsort(stream.keys(test), stable=True)
+    codes = split.codes.clone()
+    codes[test[order[: round(share * len(test))]]] = VAL
+    return Split(codes, split.cutoff)
 
 
 def training_graph(graph: Graph, split: Split) -> Graph:

@@ -1,13 +1,18 @@
-"""Which form of a kernel runs: Triton on a GPU where it is installed, plain torch everywhere else.
+"""Which form of a kernel runs: Triton on a GPU where it is installed, C on a CPU where there is a compiler, plain torch
+everywhere else.
 
-GRAPHSAGE_TRITON=0 keeps to torch. With TRITON_INTERPRET=1 the Triton form also runs on a CPU, slowly: for tests.
+GRAPHSAGE_TRITON=0 and GRAPHSAGE_COMPILE=0 keep to torch. With TRITON_INTERPRET=1 the Triton form also runs on a CPU,
+slowly: for tests.
 """
 
 import os
 from functools import cache
 from importlib.util import find_spec
 
+import torch
 from torch import Tensor
+
+from graphsage.kernels.compiled.library import library
 
 
 @cache
@@ -26,3 +31,14 @@ enabled = True  # tests turn it off to hold one form against the other
 def on_triton(tensor: Tensor) -> bool:
     """Whether kernels on `tensor` run in their Triton form."""
     return enabled and (tensor.is_cuda or interpreted()) and has_triton()
+
+
+def on_compiled(*tensors: Tensor) -> bool:
+    """Whether kernels on `tensors` run in their C form: on a CPU, and of those that are floats all are float32 and lie
+    row after row."""
+    fit = all(
+        tensor.device.type == "cpu"
+        and (not tensor.is_floating_point() or (tensor.dtype == torch.float32 and tensor.is_contiguous()))
+        for tensor in tensors
+    )
+    return enabled and fit and not interpreted() and library() is not None

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from graphsage.kernels.backend import on_triton
+from graphsage.kernels.backend import on_compiled, on_triton
+from graphsage.kernels.compiled import forms
 from graphsage.kernels.random import derive, key_step
 
 BLOCK_ROWS = 256  # 64-bit draws of so few rows stay in cache
@@ -39,6 +40,8 @@ def _drop(h: Tensor, p: float, keys: Tensor, counter: int) -> Tensor:
         from graphsage.kernels.triton import dropout as fast
 
         return fast.dropout(h, threshold, factor, keys, key_step(counter))
+    if on_compiled(h, keys):
+        return forms.dropout(h, threshold, factor, keys, key_step(counter))
     keys = derive(keys, counter)
     columns = torch.arange(h.shape[1], device=h.device)[None]
     out = torch.empty_like(h)

@@ -4,7 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from graphsage.kernels.backend import on_triton
+from graphsage.kernels.backend import on_compiled, on_triton
+from graphsage.kernels.compiled import forms
 from graphsage.kernels.maximum import consecutive_maximum, gathered_maximum
 from graphsage.kernels.neighborhood import Neighborhood
 
@@ -31,8 +32,10 @@ def gather_max(table: Tensor, neighborhood: Neighborhood) -> Tensor:
         largest: Tensor = _BlockMax.apply(_block(table, neighborhood))  # type: ignore[no-untyped-call]
         return largest * neighborhood.present[:, None]
     if neighborhood.offsets is not None:
-        if _frozen_on_triton(table):
+        if _frozen(table) and on_triton(table):
             return _reduced(table, neighborhood, "max")
+        if _frozen(table) and on_compiled(table):
+            return forms.reduce_rows(table, neighborhood, "max")
         return F.embedding_bag(neighborhood.index, table, neighborhood.offsets, mode="max", include_last_offset=True)
     best: Tensor = _GatherMax.apply(table, neighborhood.index)  # type: ignore[no-untyped-call]
     return best * neighborhood.present[:, None]
@@ -57,7 +60,9 @@ def _block(table: Tensor, neighborhood: Neighborhood) -> Tensor:
 
 def _bag(table: Tensor, neighborhood: Neighborhood, mode: str) -> Tensor:
     if neighborhood.offsets is not None:
-        if _frozen_on_triton(table):
+        if _frozen(table) and on_compiled(table):
+            return forms.reduce_rows(table, neighborhood, mode)
+        if _frozen(table) and on_triton(table):
             mean = _reduced(table, neighborhood, "mean")
             return mean if mode == "mean" else mean * neighborhood.counts[:, None]
         return F.embedding_bag(neighborhood.index, table, neighborhood.offsets, mode=mode, include_last_offset=True)
@@ -65,8 +70,8 @@ def _bag(table: Tensor, neighborhood: Neighborhood, mode: str) -> Tensor:
     return F.embedding_bag(neighborhood.index, table, mode=mode) * neighborhood.present[:, None]
 
 
-def _frozen_on_triton(table: Tensor) -> bool:
-    return on_triton(table) and not (table.requires_grad and torch.is_grad_enabled())
+def _frozen(table: Tensor) -> bool:
+    return not (table.requires_grad and torch.is_grad_enabled())
 
 
 def _reduced(table: Tensor, neighborhood: Neighborhood, mode: str) -> Tensor:

@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from graphsage.kernels import scratch
-from graphsage.kernels.backend import on_triton
+from graphsage.kernels.backend import on_compiled, on_triton
+from graphsage.kernels.compiled import forms
 from graphsage.kernels.neighborhood import Neighborhood
 
 BLOCK_BYTES = 1 << 19  # gathered rows of one block stay in cache until they are scaled and written
@@ -50,17 +51,24 @@ def _gather(table: Tensor, rows: Tensor, neighborhood: Neighborhood, mixed: bool
             shift=shift, scale=scale, out=out, mean_at=0 if mixed else dim,
         )  # fmt: skip
         return
+    if on_compiled(rows, shift, scale) and out.dtype == torch.float32 and forms.readable(table):
+        forms.gather_joined(table, rows, neighborhood, mixed, shift, scale, out, 0 if mixed else dim)
+        return
     own_out, mean_out = out[:, : table.shape[1]], out[:, 0 if mixed else dim :][:, : table.shape[1]]
     width = table.shape[1] * 4 if table.element_size() >= 4 else table.shape[1] * 16
     block = len(rows) if rows.is_cuda else max(32, BLOCK_BYTES // max(width, 1))
     for start in range(0, len(rows), block):
         stop = min(start + block, len(rows))
-        own = table.index_select(0, rows[start:stop]).float()
-        total, into = bag_sum(table, neighborhood, start, stop), mean_out[start:stop]
-        if mixed:
-            total += own
+        into = mean_out[start:stop]
+        if mixed and neighborhood.offsets is None and table.element_size() >= 4:  # the row is one more of its neighbors
+            index = torch.cat([rows[start:stop, None], neighborhood.index[start:stop]], dim=1)
+            total = F.embedding_bag(index, table, mode="sum")
         else:
-            torch.mul(own.sub_(shift), scale, out=own_out[start:stop])
+            own, total = table.index_select(0, rows[start:stop]).float(), bag_sum(table, neighborhood, start, stop)
+            if mixed:
+                total += own
+            else:
+                torch.mul(own.sub_(shift), scale, out=own_out[start:stop])
         if neighborhood.offsets is None:  # one pass less than averaging first
             count = neighborhood.size + mixed
             torch.mul(total.sub_(shift * count), scale / count, out=into)

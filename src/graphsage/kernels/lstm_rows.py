@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from graphsage.kernels import scratch
+from graphsage.kernels.backend import on_compiled
+from graphsage.kernels.compiled import forms
 
 BLOCK_ROWS = 512  # sequences that run together: their gates and states stay in cache from step to step
 TABLE_ROWS = 8192  # rows of the table whose gradient is made at once
@@ -36,17 +38,9 @@ class _LSTM(torch.autograd.Function):
             block = slice(start, start + BLOCK_ROWS)
             for step in range(steps):
                 gate, cell, state = (each[step, block] for each in (gates, cells, hidden))
-                torch.index_select(table, 0, at[step, block], out=gate)
                 if step:
-                    gate.addmm_(hidden[step - 1, block], recurrent.t())
-                gate += bias
-                gate[:, : 2 * dim].sigmoid_()
-                gate[:, 3 * dim :].sigmoid_()
-                enters, forgets, fresh, leaves = gate.chunk(4, dim=1)
-                torch.mul(enters, fresh.tanh_(), out=cell)
-                if step:
-                    cell.addcmul_(forgets, cells[step - 1, block])
-                torch.tanh(cell, out=state).mul_(leaves)
+                    torch.mm(hidden[step - 1, block], recurrent.t(), out=gate)
+                _step(gate, table, at[step, block], bias, cells[step - 1, block] if step else None, cell, state)
         ctx.save_for_backward(h, weight, recurrent, at, gates, cells, hidden)
         return hidden[-1].clone()
 
@@ -64,28 +58,54 @@ class _LSTM(torch.autograd.Function):
         return h_grad, _of_table(flat, at.flatten(), h, weight, h_grad), recurrent_grad, bias_grad, None
 
 
+def _step(gate: Tensor, table: Tensor, places: Tensor, bias: Tensor, before: Tensor | None, cell: Tensor,
+          state: Tensor) -> None:  # fmt: skip
+    """To `gate` (R, 4H), the hidden state's part, add that of the rows at `places` and the bias, and activate it; write
+    the cells and the hidden state, (R, H). At first there are no cells `before`, and `gate` holds nothing."""
+    if on_compiled(gate, table, bias, cell, state):
+        forms.lstm_step(gate, table, places, bias, before, cell, state)
+        return
+    rows = table.index_select(0, places).add_(bias)
+    gate.copy_(rows) if before is None else gate.add_(rows)
+    enters, forgets, fresh, leaves = gate.chunk(4, dim=1)
+    for each in (enters, forgets, leaves):
+        each.sigmoid_()
+    torch.mul(enters, fresh.tanh_(), out=cell)
+    if before is not None:
+        cell.addcmul_(forgets, before)
+    torch.tanh(cell, out=state).mul_(leaves)
+
+
 def _through_time(grad: Tensor, gates: Tensor, cells: Tensor, out: Tensor, recurrent: Tensor) -> Tensor:
     """Write the gradient of every gate before its activation into `out`, (S, R, 4H); returns its sum, (4H,)."""
     total = grad.new_zeros(out.shape[2])
     d_hidden, d_cell = grad.clone(), torch.zeros_like(grad)
-    bent, spare = torch.empty_like(d_hidden), torch.empty_like(d_hidden)
     for step in reversed(range(len(gates))):
-        enters, forgets, fresh, leaves = gates[step].chunk(4, dim=1)
-        d_enters, d_forgets, d_fresh, d_leaves = out[step].chunk(4, dim=1)
-        torch.tanh(cells[step], out=bent)
-        _sigmoid_gradient(torch.mul(d_hidden, bent, out=spare), leaves, d_leaves)
-        _tanh_gradient(d_hidden.mul_(leaves), bent, spare)
-        d_cell += spare
-        _sigmoid_gradient(torch.mul(d_cell, fresh, out=spare), enters, d_enters)
-        _tanh_gradient(torch.mul(d_cell, enters, out=spare), fresh, d_fresh)
+        _step_gradient(gates[step], cells[step - 1] if step else None, cells[step], d_hidden, d_cell, out[step])
         if step:
-            _sigmoid_gradient(torch.mul(d_cell, cells[step - 1], out=spare), forgets, d_forgets)
-            d_cell *= forgets
             torch.mm(out[step], recurrent, out=d_hidden)
-        else:
-            d_forgets.zero_()
         total += out[step].sum(dim=0)
     return total
+
+
+def _step_gradient(gates: Tensor, before: Tensor | None, cells: Tensor, d_hidden: Tensor, d_cell: Tensor,
+                   out: Tensor) -> None:  # fmt: skip
+    """Write the gradient of one step's gates into `out`; `d_cell` becomes that of the cells before."""
+    if on_compiled(gates, cells, d_hidden, d_cell, out):
+        forms.lstm_step_gradient(gates, before, cells, d_hidden, d_cell, out)
+        return
+    enters, forgets, fresh, leaves = gates.chunk(4, dim=1)
+    d_enters, d_forgets, d_fresh, d_leaves = out.chunk(4, dim=1)
+    bent = torch.tanh(cells)
+    _sigmoid_gradient(d_hidden * bent, leaves, d_leaves)
+    d_cell += d_hidden * leaves * (1 - bent.square())
+    _sigmoid_gradient(d_cell * fresh, enters, d_enters)
+    _tanh_gradient(d_cell * enters, fresh, d_fresh)
+    if before is None:
+        d_forgets.zero_()
+    else:
+        _sigmoid_gradient(d_cell * before, forgets, d_forgets)
+    d_cell *= forgets
 
 
 def _of_table(grad: Tensor, at: Tensor, h: Tensor, weight: Tensor, h_grad: Tensor | None) -> Tensor:

@@ -6,12 +6,16 @@ import torch
 from torch import Tensor
 
 from graphsage.kernels import scratch
+from graphsage.kernels.backend import on_compiled
+from graphsage.kernels.compiled import forms
 
 BLOCK_ROWS = 128  # candidates, winners and result of so few rows stay in cache
 
 
 def gathered_maximum(table: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     """table (M, D), index (R, S) -> best (R, D), and the slot of the first neighbor that has it, (R, D)."""
+    if on_compiled(table, index):
+        return forms.gathered_maximum(table, index)
     slots = index.t().contiguous()
 
     def read(slot: int, rows: slice, out: Tensor) -> None:

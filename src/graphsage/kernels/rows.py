@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from graphsage.kernels import scratch
-from graphsage.kernels.backend import on_triton
+from graphsage.kernels.backend import on_compiled, on_triton
+from graphsage.kernels.compiled import forms
 
 BLOCK_BYTES = 1 << 19
 
@@ -35,6 +36,9 @@ def scaled_rows(tables: Sequence[Tensor], nodes: Tensor, shift: Tensor, scale: T
 
 def _scaled(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out: Tensor) -> None:
     """In blocks that stay in cache from one pass to the next."""
+    if on_compiled(nodes, shift, scale) and out.dtype == torch.float32 and forms.readable(table):
+        forms.scaled_rows(table, nodes, shift, scale, out)
+        return
     step = max(32, BLOCK_BYTES // max(4 * table.shape[1], 1)) if nodes.device.type == "cpu" else max(len(nodes), 1)
     direct = nodes.device.type == "cpu" and table.dtype == out.dtype and out.is_contiguous()
     for start in range(0, len(nodes), step):

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from graphsage.kernels.backend import on_triton
+from graphsage.kernels.backend import on_compiled, on_triton
+from graphsage.kernels.compiled import forms
 from graphsage.kernels.random import GOLDEN, below_, derive, key_step, mix_
 
 BLOCK_ROWS = 2048  # 64-bit draws of so few rows stay in cache
@@ -20,6 +21,9 @@ def hop(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int,
 
         index, _, present, draw = fast.hop(indptr, indices, rows, keys, key_step(layer), size, grow=False)
         return index, present, draw
+    if _compiled(indptr, keys, size):
+        index, _, present, draw = forms.hop(indptr, indices, rows, keys, key_step(layer), size, grow=False)
+        return index, present, draw
     draw = derive(keys, layer)
     index, present = sample_neighbors(indptr, indices, rows, size, draw)
     return index, present, draw
@@ -35,9 +39,17 @@ def grow(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int
         grown, grown_keys, present, draw = fast.hop(indptr, indices, rows, keys, key_step(layer), size, grow=True)
         assert grown_keys is not None
         return grown, grown_keys, present, draw
+    if _compiled(indptr, keys, size):
+        grown, grown_keys, present, draw = forms.hop(indptr, indices, rows, keys, key_step(layer), size, grow=True)
+        assert grown_keys is not None
+        return grown, grown_keys, present, draw
     draw = derive(keys, layer)
     index, present = sample_neighbors(indptr, indices, rows, size, draw)
     return torch.cat([rows, index.flatten()]), torch.cat([keys, children(draw, size)]), present, draw
+
+
+def _compiled(indptr: Tensor, keys: Tensor, size: int) -> bool:
+    return indptr.dtype == torch.int64 and size <= forms.LARGEST_SAMPLE and on_compiled(indptr, keys)
 
 
 def children(draw: Tensor, size: int) -> Tensor:

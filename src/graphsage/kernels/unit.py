@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from graphsage.kernels import scratch
-from graphsage.kernels.backend import on_triton
+from graphsage.kernels.backend import on_compiled, on_triton
+from graphsage.kernels.compiled import forms
 
 EPSILON = 1e-12  # a zero vector stays zero: an isolated node with h = 0 must not become NaN
 BLOCK_ROWS = 512  # so few rows stay in cache from one pass to the next
@@ -31,6 +32,8 @@ def frozen_relu_unit(own: Tensor, aggregated: Tensor | None, weight: Tensor, rel
 
 def _apply(x: Tensor, relu: bool, unit: bool) -> Tensor:
     """In place; returns one over each row's length."""
+    if on_compiled(x):
+        return forms.relu_unit(x, relu, unit, EPSILON)
     inverse = x.new_empty(len(x))
     for start in range(0, len(x), BLOCK_ROWS):
         block, by = x[start : start + BLOCK_ROWS], inverse[start : start + BLOCK_ROWS]
@@ -44,6 +47,9 @@ def _apply(x: Tensor, relu: bool, unit: bool) -> Tensor:
 
 def _gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, out: Tensor) -> None:
     """Write the gradient of what `_apply` was given into `out`."""
+    if on_compiled(grad, y, out):
+        forms.relu_unit_gradient(grad, y, inverse, relu, unit, EPSILON, out)
+        return
     for start in range(0, len(y), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
         g, h, by, into = grad[rows], y[rows], inverse[rows], out[rows]

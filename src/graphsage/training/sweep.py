@@ -5,6 +5,7 @@ both and written whole, so that an interrupted sweep continues where it stopped,
 """
 
 import hashlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -80,8 +81,13 @@ class Trials:
     pool: Executor | None = None
     """Makes the trials instead of processes of this machine: a cluster's workers."""
 
-    def run(self, trials: Iterable[Trial]) -> list[Result]:
-        """Results in order; those that the folder has are read. Raises Unfinished at the deadline."""
+    def run(self, trials: Iterable[Trial], *, alone: bool = False) -> list[Result]:
+        """Results in order; those that the folder has are read. Raises Unfinished at the deadline.
+
+        With several jobs each trial has one thread, also the last one that is left: the number of threads decides the
+        last digits of a result, so it must not depend on where an earlier sitting was stopped. `alone` is for trials
+        that are timed: here, one after another, with all threads.
+        """
         asked = list(trials)
         known = {trial.file_name(): self.read(trial) for trial in asked}
         todo = {trial.file_name(): trial for trial in asked if known[trial.file_name()] is None}
@@ -93,10 +99,11 @@ class Trials:
             if self.on_done is not None:
                 self.on_done(trial, result, sum(r is not None for r in known.values()), total)
 
-        if self.pool is None and (self.jobs == 1 or len(todo) < 2):
+        if alone or (self.pool is None and (self.jobs == 1 or len(todo) < 2)):
+            make = _timed if alone or self.jobs == 1 else _one_thread
             for trial in todo.values():
                 if not self._late():
-                    keep(trial, _timed(self.evaluate, trial))
+                    keep(trial, make(self.evaluate, trial))
         else:
             self._in_parallel(list(todo.values()), keep)
         left = sum(result is None for result in known.values())
@@ -106,15 +113,31 @@ class Trials:
 
     def read(self, trial: Trial) -> Result | None:
         """The result of a trial that was made before."""
+        record = self.record(trial)
+        return None if record is None else record["result"]
+
+    def record(self, trial: Trial) -> dict[str, Any] | None:
+        """All that is kept of a trial: its `result`, and what `about` said where it was made."""
         path = self.folder / trial.file_name()
         if not path.exists():
             return None
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            result: Result = record["result"]
-            return result
+            record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            dict(record["result"])
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is no trial ({error}); delete it, and it is made again") from error
+        return record
+
+    def seeds(self, trial: Trial, asked: int) -> dict[int, dict[str, Any]]:
+        """The records of a trial by its seed: those of the `asked` seeds that there are, and of any that follow."""
+        found: dict[int, dict[str, Any]] = {}
+        for seed in itertools.count():
+            record = self.record(trial.with_settings(seed=seed))
+            if record is not None:
+                found[seed] = record
+            elif seed >= asked:
+                break
+        return found
 
     def _in_parallel(self, todo: Sequence[Trial], keep: Callable[[Trial, Result], None]) -> None:
         waiting = list(reversed(todo))
@@ -145,32 +168,46 @@ class Trials:
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep found: the chosen settings, every point with its validation score, and the chosen one's runs."""
+    """What a folder holds of a sweep: every point that was made with its validation score, and the best one's runs."""
 
     chosen: dict[str, Any]
     points: list[dict[str, Any]]
-    runs: list[Result]
+    runs: dict[int, Result]
+    """By seed."""
+    records: list[dict[str, Any]]
+    """Of all trials that took part."""
 
 
-def sweep(trials: Trials, cells: Mapping[Key, Trial], grids: Mapping[Key, Sequence[Mapping[str, Any]]],
-          seeds: int) -> dict[Key, Swept]:  # fmt: skip
+def sweep(trials: Trials, cells: Mapping[Key, Trial], grids: Mapping[Key, Sequence[Mapping[str, Any]]], seeds: int,
+          whole: Mapping[Key, Sequence[Mapping[str, Any]]] | None = None) -> dict[Key, Swept]:  # fmt: skip
     """For each cell: every point of its grid with seed 0, then the best on validation with all seeds.
 
-    All cells' points are made together, so that no process waits for the end of one cell.
+    All cells' points are made together, so that no process waits for the end of one cell. Where `grids` are a piece
+    of a `whole`, points that other pieces made take part in the choice.
     """
-    first = [(name, point, cells[name].with_settings(**point, seed=0)) for name in cells for point in grids[name]]
-    results = trials.run(trial for _, _, trial in first)
-    found: dict[Key, list[tuple[float, dict[str, Any]]]] = {name: [] for name in cells}
-    for (name, point, _), result in zip(first, results, strict=True):
-        found[name].append((float(result["val"]), dict(point)))
-    chosen = {name: best(points) for name, points in found.items()}
-    again = [cells[name].with_settings(**chosen[name], seed=seed) for name in cells for seed in range(seeds)]
-    runs = trials.run(again)
-    return {
-        name: Swept(chosen[name], [{**point, "val": val} for val, point in found[name]],
-                    runs[number * seeds : (number + 1) * seeds])
-        for number, name in enumerate(cells)
-    }  # fmt: skip
+    whole = grids if whole is None else whole
+    trials.run(cells[name].with_settings(**point, seed=0) for name in cells for point in grids[name])
+    first = {name: swept(trials, cells[name], whole[name], seeds) for name in cells}
+    chosen = {name: cells[name].with_settings(**found.chosen) for name, found in first.items() if found is not None}
+    trials.run(trial.with_settings(seed=seed) for trial in chosen.values() for seed in range(seeds))
+    again = {name: swept(trials, cells[name], whole[name], seeds) for name in chosen}
+    return {name: found for name, found in again.items() if found is not None}
+
+
+def swept(trials: Trials, cell: Trial, grid: Sequence[Mapping[str, Any]], seeds: int) -> Swept | None:
+    """Put together what there is of a cell, and make nothing; None where no point of `grid` was made."""
+    records = [(dict(point), trials.record(cell.with_settings(**point, seed=0))) for point in grid]
+    made = [(point, record) for point, record in records if record is not None]
+    if not made:
+        return None
+    chosen = best([(float(record["result"]["val"]), point) for point, record in made])
+    runs = trials.seeds(cell.with_settings(**chosen), seeds)
+    return Swept(
+        chosen,
+        [{**point, "val": float(record["result"]["val"])} for point, record in made],
+        {seed: record["result"] for seed, record in runs.items()},
+        [record for _, record in made] + [record for seed, record in runs.items() if seed],
+    )
 
 
 def best(points: Sequence[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
@@ -197,8 +234,12 @@ def die_with(parent: int) -> None:
 
 
 def _one_thread(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
-    """In a process among others: threads would fight over the cores."""
+    """As in a process among others, where threads would fight over the cores."""
     import torch
 
+    before = torch.get_num_threads()
     torch.set_num_threads(1)
-    return _timed(evaluate, trial)
+    try:
+        return _timed(evaluate, trial)
+    finally:
+        torch.set_num_threads(before)

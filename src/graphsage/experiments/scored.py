@@ -1,0 +1,63 @@
+"""Runs of the experiments on one data set, made as trials of a sweep: each once, several at a time, resumable."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from graphsage.training.score import Run, Score, score
+from graphsage.training.sweep import Result, Trial, Trials
+
+ScoreAll = Callable[[Iterable[Run]], list[Score]]
+
+
+@contextmanager
+def unfinished(folder: Path, jobs: int = 1) -> Iterator[ScoreAll]:
+    """A function that makes runs, `jobs` at a time, and returns their scores in order.
+
+    Runs are kept in `folder` until the end of the context: an interrupted experiment goes on from there, while a later
+    one makes all again.
+    """
+
+    def score_all(runs: Iterable[Run]) -> list[Score]:
+        named = [(_trial(run), run) for run in runs]
+        make = _Make({trial.file_name(): run for trial, run in named})
+        trials = Trials(folder, make, jobs, on_done=lambda trial, result, *_: _tell(trial, result))
+        return [_score(result) for result in trials.run(trial for trial, _ in named)]
+
+    yield score_all
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class _Make:
+    """Makes the runs, in this process or another one."""
+
+    runs: dict[str, Run]
+
+    def __call__(self, trial: Trial) -> Result:
+        return asdict(score(self.runs[trial.file_name()]))
+
+
+def _trial(run: Run) -> Trial:
+    data = run.data if isinstance(run.data, str) else asdict(run.data)
+    return Trial(run.label, {"data": data, "split": run.split, "parts": run.parts, "settings": run.settings})
+
+
+def _score(result: Result) -> Score:
+    """JSON has no tuples, only lists."""
+    fields = {name: result[name] for name in Score.__dataclass_fields__}
+    return Score(**{**fields, "settings": _tuples(fields["settings"]), "exact": _tuples(fields["exact"]),
+                    "curve": tuple(fields["curve"])})  # fmt: skip
+
+
+def _tuples(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+def _tell(trial: Trial, result: Result) -> None:
+    print(json.dumps({"label": trial.label, **result}), file=sys.stderr, flush=True)

@@ -1,0 +1,43 @@
+"""Supervised GraphSAGE in the paper's form with one thing varied and all others fixed: Figure 2B, depth and pooling."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphsage.experiments.data import Source, facts, opened
+from graphsage.experiments.record import spread
+from graphsage.experiments.session import Session
+from graphsage.experiments.trials import make_trial
+
+RATE = 0.01
+"""The paper does not say which rate its figures have: the best one of its supervised grid on most of our data."""
+SCORES = {"test_micro_f1": "test", "seconds": "train_seconds"}
+"""What a point says, and what a trial calls it."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """`told` is what a point says of it, `settings` what differs from the fixed ones."""
+
+    label: str
+    told: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+
+def fixed(session: Session, **more: Any) -> dict[str, Any]:
+    """The settings that all points share."""
+    return {"task": "supervised", "form": "paper", **session.profile.training["supervised"], "lr": RATE, **more}
+
+
+def varied(session: Session, sources: Sequence[Source], variants: Sequence[Variant], settings: Mapping[str, Any],
+           scores: Mapping[str, str] = SCORES, part: str = "points") -> dict[str, Any]:  # fmt: skip
+    """A body whose `part` says what each variant reached on each data set."""
+    made = session.runs({
+        (source.name, number): make_trial("graphsage", variant.label, source, **{**settings, **variant.settings})
+        for source in sources for number, variant in enumerate(variants)
+    })  # fmt: skip
+    points = [{"data": data, **variants[number].told,
+               **{name: spread(run[score] for run in runs) for name, score in scores.items()}}
+              for (data, number), runs in made.items()]  # fmt: skip
+    about = {source.name: facts(opened(source)) for source in sources}
+    return {"data": about, "settings": dict(settings), part: points}

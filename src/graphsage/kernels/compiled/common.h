@@ -1,0 +1,34 @@
+/* The CPU form of the kernels, for machines with a C compiler; `library.py` compiles it on first use. The torch forms in
+   kernels/ say what each one computes. An index is checked before it is read: a kernel returns nonzero where one is
+   out of range, and its caller raises. */
+
+#pragma once
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SERIAL (1 << 14) /* entries below which starting threads costs more than it saves */
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+static inline float as_float(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+/* An entry of an index of either width. */
+static inline int64_t at(const void *index, int64_t wide, int64_t i) {
+    return wide ? ((const int64_t *)index)[i] : ((const int32_t *)index)[i];
+}
+
+static inline int outside(const void *index, int64_t wide, int64_t first, int64_t size, int64_t num_rows) {
+    int bad = 0;
+    for (int64_t j = 0; j < size; j++) {
+        int64_t i = at(index, wide, first + j);
+        bad |= i < 0 || i >= num_rows;
+    }
+    return bad;
+}

@@ -1,0 +1,96 @@
+"""What each kernel in C is called with. The torch form of the same name says what it computes."""
+
+import torch
+from torch import Tensor
+
+from graphsage.kernels import scratch
+from graphsage.kernels.compiled.library import call
+from graphsage.kernels.neighborhood import Neighborhood
+
+KINDS = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
+MODES = {"sum": 0, "mean": 1, "max": 2}
+LARGEST_SAMPLE = 4096  # a row's draws lie on the stack
+
+
+def hop(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, step: int, size: int,
+        grow: bool) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:  # fmt: skip
+    """`step` is what leads from a row's key to its draw. With `grow`: rows and keys followed by those drawn."""
+    count, rows, keys = len(rows), rows.contiguous(), keys.contiguous()
+    present, draw = torch.empty(count, dtype=torch.bool), torch.empty_like(keys)
+    out_rows = keys.new_empty(count * (1 + size) if grow else (count, size))
+    out_keys = torch.empty_like(out_rows) if grow else None
+    call("hop", indptr.contiguous(), indices.contiguous(), _wide(indices), len(indptr) - 1, len(indices), rows, keys,
+         step, count, size, out_rows, out_keys, present, draw)  # fmt: skip
+    return out_rows, out_keys, present, draw
+
+
+def readable(table: Tensor) -> bool:
+    """Whether rows of it can be read: floats of a known kind, one after the other."""
+    return table.dtype in KINDS and table.stride(1) == 1
+
+
+def gather_joined(table: Tensor, rows: Tensor, neighborhood: Neighborhood, mixed: bool, shift: Tensor, scale: Tensor,
+                  out: Tensor, mean_at: int) -> None:  # fmt: skip
+    index, offsets = neighborhood.index.contiguous(), neighborhood.offsets
+    if offsets is not None:
+        offsets = offsets.to(index.dtype).contiguous()
+    call("gather_joined", table, KINDS[table.dtype], table.stride(0), *table.shape, rows.contiguous(), index,
+         _wide(index), index.numel(), offsets, len(rows), neighborhood.size, neighborhood.present.contiguous(), mixed,
+         shift.contiguous(), scale.contiguous(), out, out.stride(0), mean_at)  # fmt: skip
+
+
+def scaled_rows(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out: Tensor) -> None:
+    call("scaled_rows", table, KINDS[table.dtype], table.stride(0), *table.shape, nodes.contiguous(), len(nodes),
+         shift.contiguous(), scale.contiguous(), out, out.stride(0))  # fmt: skip
+
+
+def reduce_rows(table: Tensor, neighborhood: Neighborhood, mode: str) -> Tensor:
+    """Over ragged neighborhoods."""
+    assert neighborhood.offsets is not None
+    index, out = neighborhood.index.contiguous(), scratch.take(neighborhood.num_rows, table.shape[1])
+    call("reduce_rows", table, *table.shape, index, _wide(index), len(index),
+         neighborhood.offsets.to(index.dtype).contiguous(), len(out), MODES[mode], out)  # fmt: skip
+    return out
+
+
+def gathered_maximum(table: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    best, winner = (scratch.take(len(index), table.shape[1], kind) for kind in (torch.float32, torch.int16))
+    call("gathered_maximum", table, *table.shape, index.contiguous(), *index.shape, best, winner)
+    return best, winner
+
+
+def winners_sum(grad: Tensor, x: Tensor, index: Tensor, winner: Tensor) -> Tensor:
+    total = scratch.take(grad.shape[1], x.shape[1])
+    call("winners_sum", grad, grad.shape[1], x, *x.shape, index.contiguous(), winner, *index.shape, total)
+    return total
+
+
+def lstm_step(gates: Tensor, table: Tensor, places: Tensor, bias: Tensor, before: Tensor | None, cells: Tensor,
+              state: Tensor) -> None:  # fmt: skip
+    call("lstm_step", gates, table, len(table), places.contiguous(), bias, before, cells, state, *state.shape)
+
+
+def lstm_step_gradient(gates: Tensor, before: Tensor | None, cells: Tensor, d_state: Tensor, d_cells: Tensor,
+                       d_gates: Tensor) -> None:  # fmt: skip
+    call("lstm_step_gradient", gates, before, cells, d_state, d_cells, d_gates, *d_state.shape)
+
+
+def relu_unit(x: Tensor, relu: bool, unit: bool, epsilon: float) -> Tensor:
+    inverse = x.new_empty(len(x))
+    call("relu_unit", x, *x.shape, relu, unit, epsilon, inverse)
+    return inverse
+
+
+def relu_unit_gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, epsilon: float,
+                       out: Tensor) -> None:  # fmt: skip
+    call("relu_unit_gradient", grad, y, inverse, *y.shape, relu, unit, epsilon, out)
+
+
+def dropout(h: Tensor, threshold: int, factor: float, keys: Tensor, step: int) -> Tensor:
+    out = scratch.take_like(h)
+    call("dropout", h, *h.shape, threshold, factor, keys.contiguous(), step, out)
+    return out
+
+
+def _wide(index: Tensor) -> bool:
+    return index.dtype == torch.int64

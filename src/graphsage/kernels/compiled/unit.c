@@ -1,0 +1,36 @@
+#include "common.h"
+
+/* kernels/unit.py: ReLU and scaling to length 1 in place, and one over each row's length. */
+int relu_unit(float *x, int64_t count, int64_t dim, int64_t relu, int64_t unit, float epsilon, float *inverse,
+              int64_t threads) {
+#pragma omp parallel for schedule(static) num_threads(threads) if (count * dim > SERIAL)
+    for (int64_t r = 0; r < count; r++) {
+        float *row = x + r * dim, square = 0;
+        for (int64_t c = 0; c < dim; c++) {
+            float value = relu && row[c] < 0 ? 0 : row[c];
+            row[c] = value;
+            square += value * value;
+        }
+        if (!unit) continue;
+        inverse[r] = 1 / (sqrtf(square) < epsilon ? epsilon : sqrtf(square));
+        for (int64_t c = 0; c < dim; c++) row[c] *= inverse[r];
+    }
+    return 0;
+}
+
+/* The gradient of what `relu_unit` was given, from that of its result y. */
+int relu_unit_gradient(const float *grad, const float *y, const float *inverse, int64_t count, int64_t dim, int64_t relu,
+                        int64_t unit, float epsilon, float *out, int64_t threads) {
+#pragma omp parallel for schedule(static) num_threads(threads) if (count * dim > SERIAL)
+    for (int64_t r = 0; r < count; r++) {
+        const float *g = grad + r * dim, *h = y + r * dim;
+        float *into = out + r * dim, by = unit ? inverse[r] : 1, along = 0;
+        if (unit && by * epsilon < 1) /* below epsilon the length is a constant */
+            for (int64_t c = 0; c < dim; c++) along += g[c] * h[c];
+        for (int64_t c = 0; c < dim; c++) {
+            float value = (g[c] - along * h[c]) * by;
+            into[c] = relu && !(h[c] > 0) ? 0 : value;
+        }
+    }
+    return 0;
+}
