@@ -220,6 +220,29 @@ def bench_gpu() -> str:
     return "\n".join([*lines, "", note])
 
 
+def speed() -> str:
+    """The README's few rows: one training step of the paper's configuration, and of what else beside peers."""
+    cpu, gpu = result("bench/cpu")["groups"], result("bench/gpu")["measured"]
+    lines = ["| Reddit's shape, the paper's configuration | graphsage | PyG | DGL |", "| --- | --- | --- | --- |"]
+    for told, group, task in (("training step, mean", "mean", "step mean"),
+                              ("training step, pool", "pool", "step pool"),
+                              ("training step, LSTM", "lstm", "step lstm"),
+                              ("training step, mean, neighbors given", "mean, neighbors given", "presampled mean"),
+                              ("drawing the neighbors of 512 nodes", "sampling", "sampling"),
+                              ("exact embeddings of all 232,965 nodes", "inference", "inference mean")):  # fmt: skip
+        cells = []
+        for who in ("ours", "pyg", "dgl"):
+            found = cpu[group].get(f"{who}: {task}", {})
+            cells.append(f"{found['seconds'] * 1e3:,.0f} ms" if "seconds" in found else "")
+        lines.append(f"| {told}, 2 CPU cores | {' | '.join(cells)} |")
+    ours, given = gpu["mean, float32 features, TF32"], gpu["PyG, neighbors given"]
+    lines.append(f"| training step, mean, one H200 | {ours / 1e3:.3f} ms | {given / 1e3:.1f} ms, neighbors given | |")
+    note = ("Milliseconds, medians of one run in which all take turns; where the machine has a C compiler. PyG draws "
+            "with torch-sparse, as pyg-lib is not to be had from the registries; with neighbors given, no sampler has "
+            "a say. [How, against which floor, and what is missed](docs/performance.md); `make bench`.")  # fmt: skip
+    return "\n".join([*lines, "", note])
+
+
 def same_f1() -> str:
     record = result("bench/same-f1")
     lines = ["| data | aggregator | device, form | test micro F1 |", "| --- | --- | --- | --- |"]
@@ -302,7 +325,7 @@ def larger_than_memory() -> str:
 TABLES: dict[str, Callable[[], str]] = {"setmm": setmm, "ppi": ppi, "debian": debian, "small_graphs": small_graphs,
                                         "serve_load": serve_load, "serve_faults": serve_faults,
                                         "serve_sizing": serve_sizing, "bench_cpu": bench_cpu, "bench_gpu": bench_gpu,
-                                        "same_f1": same_f1, "growth": growth, "ranks": ranks,
+                                        "same_f1": same_f1, "speed": speed, "growth": growth, "ranks": ranks,
                                         "larger_than_memory": larger_than_memory,
                                         "larger_graph": lambda: generate_scale.larger_graph(result),
                                         "ray_faults": lambda: generate_scale.ray_faults(result),

@@ -11,6 +11,8 @@ GraphSageError
 └── OutputError     a result cannot be written      (also an OSError)
 """
 
+from collections.abc import Iterable
+
 
 class GraphSageError(Exception):
     """Base of all errors raised on purpose; the command line turns it into one sentence and exit code 2."""
@@ -49,3 +51,16 @@ class LostRankError(GraphSageError):
 
 class OutputError(GraphSageError, OSError):
     pass
+
+
+def one_of(name: str, value: object, known: Iterable[str]) -> None:
+    """Refuse a setting that is none of those `known`."""
+    if value not in (choices := tuple(known)):
+        raise ConfigError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+
+
+def one_or_more(owner: object, *names: str) -> None:
+    """Refuse settings of `owner` below 1."""
+    for name in names:
+        if getattr(owner, name) < 1:
+            raise ConfigError(f"{name} must be 1 or more; got {getattr(owner, name)}")

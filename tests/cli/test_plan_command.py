@@ -32,6 +32,8 @@ def test_a_plan_says_time_memory_disk_and_network_of_both_jobs(graphsage: Comman
     assert answer.out.count("  time ") == answer.out.count("  memory ") == answer.out.count("  network ") == 2
     assert "10,000,000 nodes, 200,000,000 edges, 128 float32 features: 6.08 GB" in answer.out
     assert "7,000,000 targets, 13,672 steps of 512" in answer.out
+    few = graphsage("plan", *SIZES, "--profile", profile, "--train-nodes", "100")
+    assert "100 targets, 1 steps of 100" in few.out
 
 
 def test_options_reach_the_simulation(graphsage: Command, profile: Path) -> None:

@@ -108,6 +108,40 @@ def test_a_killed_rank_is_started_again_and_the_model_is_that_of_an_undisturbed_
     assert same_as_undisturbed(run)
 
 
+@pytest.mark.parametrize("words", [(*TRAIN, "--workers", 2), (*TORCHRUN, "--max-restarts", 2, *TRAIN)],
+                         ids=["workers", "torchrun"])  # fmt: skip
+def test_an_overwritten_run_is_never_resumed_when_a_rank_dies_at_once(
+    start: Callable[..., Job], folder: Path, tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    """The old run has the same settings and more epochs: resuming it would be to do nothing."""
+    run = tmp_path / "run"
+    assert start(*TRAIN, folder, "--out", run, *SMALL, "--lr", 0.05).wait()[0] == 0
+    job = start(*words, folder, "--out", run, *SMALL, "--lr", 0.05, "--overwrite", "--epochs", 2, "--json")
+    end = time.monotonic() + 200
+    while len(job.ranks()) < 2 and time.monotonic() < end:
+        time.sleep(0.02)
+    os.kill(job.ranks()[1], signal.SIGKILL)
+    code, out, err = job.wait()
+    assert code == 0, err
+    assert json.loads(out)["steps"] == 2 * 5
+    assert [json.loads(line)["epoch"] for line in (run / "log.jsonl").read_text().splitlines()] == [1, 2]
+
+
+@pytest.mark.slow
+def test_torchrun_does_not_resume_a_run_that_it_was_not_told_to(
+    start: Callable[..., Job], folder: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    assert start(*TRAIN, folder, "--out", run, *SMALL).wait()[0] == 0
+    before = (run / "log.jsonl").read_bytes()
+    more = (*SMALL, "--epochs", EPOCHS + 1)
+    code, out, err = start(*TORCHRUN, "--max-restarts", 1, *TRAIN, folder, "--out", run, *more).wait()
+    assert code
+    assert out == ""
+    assert err.count("already holds a run; continue it with --resume") == 2  # torchrun tries everything again
+    assert (run / "log.jsonl").read_bytes() == before
+
+
 @pytest.mark.slow
 def test_without_restarts_a_killed_first_rank_ends_the_run_which_can_be_resumed(
     start: Callable[..., Job], folder: Path, tmp_path: Path
@@ -193,6 +227,17 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     assert sentence in err
     assert "Traceback" not in err
     assert not (tmp_path / "run").exists()
+
+
+def test_an_old_run_is_kept_when_workers_refuse_to_overwrite_it(
+    start: Callable[..., Job], folder: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    assert start(*TRAIN, folder, "--out", run, *SMALL, "--epochs", 1).wait()[0] == 0
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    words = (*TRAIN, folder, "--out", run, *SMALL, "--overwrite", "--split", "nowhere", "--workers", 2)
+    assert start(*words).wait()[0] == 2
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
 
 
 def test_the_launcher_counts_its_restarts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ from graphsage.cluster.plan.forecast import Cluster, size, training_epoch, whole
 from graphsage.cluster.plan.profile import Profile, Rate
 from graphsage.cluster.plan.work import AGGREGATORS, Gather, Graph, Model, Work, training_step
 from graphsage.errors import ConfigError, DataError
+from graphsage.inference.blocks.edges import EDGE_BYTES
+from graphsage.inference.blocks.plan import PROCESS_BYTES, ROW_BYTES, SOURCE_SHARE
 
 RATES = (Rate(1e6, 1e-9, 1e-10), Rate(1e8, 3e-9, 3e-10))
 KINDS = ("mean", "half", "select", "merge", "ragged", "max")
@@ -43,6 +45,13 @@ def test_an_epoch_is_as_many_steps_as_batches() -> None:
     assert found.counts["steps"] == 11
     assert found.seconds == pytest.approx(11 * step)
     assert (found.network, found.disk_read, found.fits) == (0, 0, True)
+
+
+def test_a_batch_has_no_more_targets_than_there_are() -> None:
+    model, cluster = Model("mean", (5, 3), 32), Cluster(1, ranks=2)
+    few, exact = (training_epoch(GRAPH, model, cluster, PROFILE, targets=64, batch_size=size) for size in (512, 64))
+    assert few == exact
+    assert (few.counts["steps"], few.counts["targets_a_rank"]) == (1, 32)
 
 
 def test_gradients_are_added_over_the_network_by_hand() -> None:
@@ -88,6 +97,15 @@ def test_inference_goes_by_blocks_where_memory_is_short_and_then_reads_more() ->
     assert little.memory <= 4e9
     assert much.disk_read < little.disk_read < less.disk_read
     assert little.disk_written == 2 * 4 * 10**7 * 256
+
+
+def test_blocks_are_reckoned_with_the_memory_that_inference_gives_them() -> None:
+    """Half of the nodes with their edges fit at a time, so that the rows below are read twice."""
+    graph, model = Graph(10**7, 2 * 10**8, 64), Model("mean", (5,), 64)
+    held = graph.nodes * (4 * 64 + ROW_BYTES) + graph.edges * EDGE_BYTES
+    memory = PROCESS_BYTES + held / 2 / (1 - SOURCE_SHARE)
+    found = whole_graph(graph, model, Cluster(memory=memory), PROFILE)
+    assert found.disk_read == pytest.approx(2 * graph.feature_bytes + 4 * graph.edges)
 
 
 GRAPHS = st.builds(

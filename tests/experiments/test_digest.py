@@ -83,7 +83,7 @@ def test_features_made_of_text_count_by_the_text_and_the_recipe() -> None:
     assert digest(data, elsewhere, split) == digest(data, made, split)
     assert digest(replace(data, columns={"text": np.array(words, object)}), made, split) == digest(data, made, split)
     for other in (replace(data, columns={"text": ["another", *words[1:]]}),
-                  replace(data, columns={"text": ["wordword 1", " 0", *words[2:]]})):  # fmt: skip
+                  replace(data, columns={"text": ["word 0word", " 1", *words[2:]]})):  # fmt: skip
         assert digest(other, made, split) != digest(data, made, split)
 
 

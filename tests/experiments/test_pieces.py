@@ -83,6 +83,10 @@ def test_rows_of_other_settings_or_other_code_are_not_put_beside_these() -> None
     for changed in ({"profile": "quick"}, {"version": 1}, {"settings": {"sizes": [2, 1]}}, {"data": {"a": {}}}):
         found = joined({**earlier, **changed}, body, "rows", lambda row: row["data"])
         assert [row["data"] for row in found["rows"]] == ["b"]
+    for digest, left in (("y", ["b", "b"]), ("z", ["b"])):  # other rows of the same data, or of other data of that name
+        other = {**earlier, "data": {"b": {"digest": digest}}, "rows": [{"data": "b", "k": 1}]}
+        found = joined(other, body, "rows", lambda row: (row["data"], row.get("k")))
+        assert [row["data"] for row in found["rows"]] == left
 
 
 def test_the_report_says_which_reading_of_the_unsupervised_rates_won() -> None:

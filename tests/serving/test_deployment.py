@@ -120,6 +120,16 @@ def test_behind_nginx_it_answers_limits_and_refuses_as_alone(small: Small, tmp_p
             assert ask("/healthz", key="")[0] == 200
 
 
+def test_behind_nginx_a_service_without_keys_is_asked_by_a_name_it_knows(small: Small, tmp_path: Path) -> None:
+    needs("nginx", "openssl")
+    with (
+        served(small.copy(tmp_path)) as (_, address),
+        behind_nginx(tmp_path, address) as (outside, trust),
+        urllib.request.urlopen(f"{outside}/v1/model", timeout=30, context=trust) as answer,
+    ):
+        assert answer.status == 200
+
+
 def test_systemd_reads_the_unit(tmp_path: Path) -> None:
     needs("systemd-analyze")
     unit = block("[Service]")

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from graphsage.errors import ConfigError
 from graphsage.serving.app import make_app
+from graphsage.serving.gate import local_names
 from graphsage.serving.keys import ApiKeys, load_keys
 from graphsage.serving.run import check_address
 from graphsage.serving.service import Service
@@ -88,6 +89,28 @@ def test_a_public_address_needs_keys(host: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.3.2.1"])
 def test_this_machine_needs_none(host: str) -> None:
     check_address(host, ApiKeys())
+
+
+@pytest.mark.parametrize(("bound", "host", "known"), [
+    ("127.0.0.1", "localhost", True), ("127.0.0.1", "localhost:8000", True), ("127.0.0.1", "LocalHost:", True),
+    ("127.0.0.1", "127.0.0.1:9", True), ("127.0.0.1", "[::1]", True), ("127.0.0.1", "[::1]:8000", True),
+    ("127.3.2.1", "127.3.2.1:8000", True), ("127.0.0.1", "127.3.2.1", False), ("::1", "[::1]:8000", True),
+    ("127.0.0.1", "evil.example", False), ("127.0.0.1", "evil.example:8000", False), ("127.0.0.1", "", False),
+    ("127.0.0.1", "localhost.evil.example", False), ("127.0.0.1", "evil.example:localhost", False),
+    ("127.0.0.1", ":8000", False),
+])  # fmt: skip
+def test_without_keys_the_service_answers_to_names_of_this_machine_only(
+    service: Service, bound: str, host: str, known: bool
+) -> None:
+    client = TestClient(make_app(service, names=local_names(bound)), raise_server_exceptions=False)
+    answers = [client.get(path, headers={"Host": host}) for path in ("/", "/v1/model", "/metrics", "/openapi.json")]
+    answers.append(client.post("/v1/embed", json={"ids": ["node-1"]}, headers={"Host": host}))
+    for answer in answers:
+        assert answer.status_code == (200 if known else 403)
+        if not known:
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert "evil" not in answer.text
+    assert client.get("/healthz", headers={"Host": host}).status_code == 200
 
 
 def test_bodies_and_counts_have_limits(client: TestClient) -> None:

@@ -9,7 +9,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from graphsage.serving.protocol import LONGEST_HEAD, is_whole_request, protocol_for
+from graphsage.serving.protocol import LINGER, LONGEST_HEAD, is_whole_request, protocol_for
 
 
 @pytest.mark.parametrize(("data", "whole"), [
@@ -140,4 +140,27 @@ def test_a_client_that_is_turned_away_again_and_again_keeps_its_connection() -> 
         protocol.timeout_keep_alive_handler()
         assert not wire.closed
         protocol.timeout_keep_alive_handler()
+        assert wire.closed
+
+
+def test_what_was_sent_before_a_shutdown_is_answered_and_then_the_connection_ends() -> None:
+    gate = Door()
+    gate.full = False
+    with wired(gate) as (protocol, wire, seen):
+        protocol.data_received(WHOLE)
+        protocol.settle()
+        protocol.shutdown()
+        assert not wire.closed
+        protocol.data_received(WHOLE)  # it lay in the socket's buffer
+        protocol.settle()
+        assert (seen, wire.sent.count(b"HTTP/1.1 200"), wire.closed) == (["/v1/embed"] * 2, 2, True)
+
+
+def test_a_shutdown_closes_a_silent_connection_after_a_moment() -> None:
+    gate = Door()
+    with wired(gate) as (protocol, wire, _):
+        protocol.shutdown()
+        protocol.settle()
+        assert not wire.closed
+        protocol.loop.run_until_complete(asyncio.sleep(2 * LINGER))
         assert wire.closed

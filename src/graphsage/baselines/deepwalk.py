@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from graphsage.baselines.skipgram import SkipGram
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError, DataError, one_of
 from graphsage.graph.graph import Graph
 from graphsage.kernels.random import Stream, derive, permute, uniform
 from graphsage.sampling.negatives import Negatives
@@ -40,8 +40,7 @@ class DeepWalkConfig:
                 raise ConfigError(f"{name} must be at least {minimum}; got {getattr(self, name)}")
         if not self.lr > 0:
             raise ConfigError(f"lr must be above 0; got {self.lr}")
-        if self.contexts not in CONTEXTS:
-            raise ConfigError(f"contexts must be one of {', '.join(CONTEXTS)}; got {self.contexts!r}")
+        one_of("contexts", self.contexts, CONTEXTS)
 
 
 @dataclass(frozen=True, eq=False)

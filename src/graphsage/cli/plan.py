@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphsage.cli.options import Json
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, one_of
 
 if TYPE_CHECKING:
     from graphsage.cluster.plan.forecast import Forecast
@@ -76,8 +76,7 @@ def command(
         from graphsage.cluster.plan.profile import Profile
         from graphsage.cluster.plan.work import Graph, Model
         from graphsage.training.config import Config
-    if precision not in BYTES:
-        raise ConfigError(f"--precision must be one of {', '.join(BYTES)}; got {precision!r}")
+    one_of("--precision", precision, BYTES)
     sizes = from_flags(sample_sizes=sample_sizes).values["sample_sizes"]
     Config(
         aggregator=aggregator, sample_sizes=sizes, dim=width, hidden_dim=hidden_dim, batch_size=batch_size
@@ -110,7 +109,7 @@ def command(
     print(f"machines    {machines}, {cluster.all_ranks} ranks, {size(room)} of memory, {network:g} Gbit/s; rates of "
           f"{_described(known)}")  # fmt: skip
     steps = int(training.counts["steps"])
-    _show(f"one training epoch: {targets:,} targets, {steps:,} steps of {batch_size}", training)
+    _show(f"one training epoch: {targets:,} targets, {steps:,} steps of {min(batch_size, targets):,}", training)
     _show(f"exact inference: {graph.nodes:,} nodes, {len(sizes)} layers", inference)
 
 

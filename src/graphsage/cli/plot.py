@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphsage.cli.options import Device, Inference, Json, OtherData, Run
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, one_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,8 +38,7 @@ def command(
     """
     if out.suffix.lower() not in (".png", ".html"):
         raise ConfigError(f"{out}: the file must end in .png or .html; got {out.suffix or 'no ending'!r}")
-    if method not in METHODS:
-        raise ConfigError(f"--method must be one of {', '.join(METHODS)}; got {method!r}")
+    one_of("--method", method, METHODS)
     from graphsage.cli.opening import open_run
     from graphsage.cli.output import block_progress, print_json, working
     from graphsage.cli.picture import draw_map

@@ -8,6 +8,7 @@ import typer
 from graphsage.cli import table_options as t
 from graphsage.cli import training_run
 from graphsage.cli.options import Device, Json
+from graphsage.cli.run_folder import RunFolder
 from graphsage.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -151,10 +152,10 @@ def command(
         chosen = chosen.followed_by(reading.from_file(config))
     chosen = chosen.followed_by(reading.from_pairs(settings or [])).followed_by(flags).followed_by(given)
     out = out or _default_place(chosen)
-    asked = training_run.Asked(out, chosen, resume, overwrite, device, json, rank_timeout)
+    asked = training_run.Asked(RunFolder(out, resume, overwrite), chosen, device, json, rank_timeout)
     if workers is not None and training_run.launches(workers):
         training_run.check(asked)
-        raise typer.Exit(training_run.launch(context.find_root().obj, workers, max_restarts))
+        raise typer.Exit(training_run.launch(asked, context.find_root().obj, workers, max_restarts))
     training_run.run(asked)
 
 

@@ -9,29 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from graphsage.cli.opening import holds_run, lasting_name
-from graphsage.errors import ConfigError, GraphSageError, OutputError
+from graphsage.cli.opening import lasting_name
+from graphsage.cli.run_folder import RunFolder
+from graphsage.errors import ConfigError, GraphSageError
 
 if TYPE_CHECKING:
     from graphsage.cli.settings import Settings
     from graphsage.datasets.dataset import Dataset
     from graphsage.inference.model import Model
     from graphsage.training.config import Config
-    from graphsage.training.loop import Event
     from graphsage.training.ranks import Ranks
-
-RUN_FILES = ("config.json", "model.safetensors", "features.json", "features.safetensors", "checkpoint.safetensors",
-             "log.jsonl", "run.toml")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Asked:
     """What the command line asks for."""
 
-    out: Path
+    folder: RunFolder
     chosen: "Settings"
-    resume: bool
-    overwrite: bool
     device: str
     json: bool
     rank_timeout: float
@@ -48,15 +43,18 @@ def check(asked: Asked) -> None:
     """What can be known to be wrong before any worker is started."""
     asked.chosen.config()
     _check_data(asked.chosen)
-    _check_room(asked.out, asked.resume, asked.overwrite)
+    asked.folder.check()
 
 
-def launch(arguments: Sequence[str], workers: int, max_restarts: int) -> int:
+def launch(asked: Asked, arguments: Sequence[str], workers: int, max_restarts: int) -> int:
     from graphsage.cli.output import say, working
 
     with working("loading torch"):
         from graphsage.cluster import launch as launcher
-    return launcher.launch(arguments, workers, max_restarts, say)
+    try:
+        return launcher.launch(arguments, workers, max_restarts, say)
+    finally:
+        asked.folder.end()
 
 
 def run(asked: Asked) -> None:
@@ -90,40 +88,41 @@ class _Start:
 def _train(asked: Asked, device: str, ranks: "Ranks") -> None:
     from graphsage.cli.output import TrainingDisplay, say
     from graphsage.cli.settings import RUN_FILE, write_run_file
+    from graphsage.cluster.ranks import job
     from graphsage.training.loop import Interrupted
     from graphsage.training.train import train
 
-    start, data, split_name = _begin(asked, ranks)
-    config, remembered = start.config, False
+    start, data, split_name = _start(asked, ranks)
+    out = asked.folder.path
 
-    def on_event(event: "Event") -> None:
-        nonlocal remembered
-        if not remembered:  # not before the first step: a resume that is refused must leave the run's settings alone
-            write_run_file(asked.out / RUN_FILE, config, start.place, split_name)
-            remembered = True
-        display(event)
+    def begin() -> None:
+        asked.folder.begin(job(), start.resume)
+        write_run_file(out / RUN_FILE, start.config, start.place, split_name)
 
     try:
         with TrainingDisplay(shown=ranks.rank == 0) as display:
-            model = train(data, split_name, config, out=asked.out, resume=start.resume, device=device,
-                          on_event=on_event, about=start.about | {"split": split_name}, ranks=ranks)  # fmt: skip
+            model = train(data, split_name, start.config, out=out, resume=start.resume, device=device, on_begin=begin,
+                          on_event=display, about=start.about | {"split": split_name}, ranks=ranks)  # fmt: skip
     except Interrupted:
         if ranks.rank == 0:
-            say(f"interrupted; continue with --resume (graphsage train --out {asked.out} --resume)")
+            say(f"interrupted; continue with --resume (graphsage train --out {out} --resume)")
         raise typer.Exit(130) from None
     if ranks.rank == 0:
-        _report(asked.out, data, split_name, model, asked.json)
+        _report(out, data, split_name, model, asked.json)
 
 
-def _begin(asked: Asked, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
-    """Open the data and make room for the run, once for all ranks."""
+def _start(asked: Asked, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
+    """Open the data and find out whether to resume, once for all ranks."""
     from graphsage.cli.output import say
+    from graphsage.cluster.ranks import job, restarts
     from graphsage.training.config import Config
 
     starts: list[_Start] = []
 
     def open_it() -> "tuple[Dataset, str]":
-        config, resume = asked.chosen.config(), _make_room(asked)
+        config = asked.chosen.config()
+        _check_data(asked.chosen)
+        resume = asked.folder.resumes(job(), restarts())
         data, split_name, place, about = _open(asked.chosen, config.task)
         shared = "" if ranks.count == 1 else f", {ranks.count} workers"
         say(f"model   {config.task}, {config.aggregator}, {config.form} form, {config.dim} wide, "
@@ -136,7 +135,7 @@ def _begin(asked: Asked, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
         return starts[0], data, split_name
     from graphsage.cluster.shared_data import share_data
 
-    data, split_name = share_data(ranks, open_it, _graph_folder(asked.chosen.data), asked.out)
+    data, split_name = share_data(ranks, open_it, _graph_folder(asked.chosen.data), asked.folder.path)
     told = json_text.loads(ranks.first(
         lambda: json_text.dumps({"config": starts[0].config.as_dict(), "resume": starts[0].resume}).encode()
     ))  # fmt: skip
@@ -158,37 +157,6 @@ def _check_data(chosen: "Settings") -> None:
             "say what to train on: graphsage train DATA --out RUN; DATA may be setmm, a folder or a prefix, or give "
             "--nodes and --edges"
         )
-
-
-def _check_room(out: Path, resume: bool, overwrite: bool) -> None:
-    if resume and overwrite:
-        raise ConfigError("--resume continues the run and --overwrite removes it; give one of them")
-    if resume or not out.is_dir():
-        return
-    if holds_run(out):
-        if not overwrite:
-            raise OutputError(f"{out} already holds a run; continue it with --resume, replace it with --overwrite, "
-                              "or choose another --out")  # fmt: skip
-    elif others := sorted(path.name for path in out.iterdir() if not _ours(path.name)):
-        raise OutputError(f"{out} is not empty (it holds {others[0]}) and is not a run; choose another --out")
-
-
-def _make_room(asked: Asked) -> bool:
-    """Remove what is to be overwritten, and say whether to resume: also the run that a lost rank has ended."""
-    from graphsage.cluster.ranks import restarts
-
-    if restarts() and holds_run(asked.out):
-        return (asked.out / "checkpoint.safetensors").exists()
-    check(asked)
-    if asked.overwrite and holds_run(asked.out):
-        for name in RUN_FILES:
-            (asked.out / name).unlink(missing_ok=True)
-    return asked.resume
-
-
-def _ours(name: str) -> bool:
-    """A run's file, or what a killed process left of one."""
-    return name in RUN_FILES or (name.startswith(".") and ".part" in name)
 
 
 def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str, Any], dict[str, Any]]":

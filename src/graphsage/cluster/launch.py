@@ -13,7 +13,7 @@ from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalEx
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from graphsage.cluster.ranks import RESTART, threads_of_rank
+from graphsage.cluster.ranks import JOB, RESTART, threads_of_rank
 
 LOST, INTERRUPTED = 3, 130
 
@@ -24,8 +24,9 @@ def launch(arguments: Sequence[str], workers: int, max_restarts: int, say: Calla
     Mistakes and interrupts end it. A rank that was killed or lost makes all of them start again, `max_restarts` times.
     """
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # it reports what we say in a sentence
+    job = uuid.uuid4().hex
     for attempt in range(max_restarts + 1):
-        codes = _run(arguments, workers, attempt)
+        codes = _run(arguments, workers, job, attempt)
         if not any(codes.values()):
             return 0
         mistake = next((code for code in codes.values() if code > 0 and code != LOST), None)
@@ -36,11 +37,11 @@ def launch(arguments: Sequence[str], workers: int, max_restarts: int, say: Calla
     return LOST
 
 
-def _run(arguments: Sequence[str], workers: int, attempt: int) -> Mapping[int, int]:
+def _run(arguments: Sequence[str], workers: int, job: str, attempt: int) -> Mapping[int, int]:
     """Exit codes of the ranks that failed; a signal's number below zero."""
-    with tempfile.TemporaryDirectory(prefix="graphsage-") as logs, _environment(workers, attempt):
+    with tempfile.TemporaryDirectory(prefix="graphsage-") as logs, _environment(workers, job, attempt):
         config = LaunchConfig(
-            min_nodes=1, max_nodes=1, nproc_per_node=workers, run_id=uuid.uuid4().hex, rdzv_backend="c10d",
+            min_nodes=1, max_nodes=1, nproc_per_node=workers, run_id=f"{job}-{attempt}", rdzv_backend="c10d",
             rdzv_endpoint="localhost:0", local_addr="localhost", max_restarts=0, logs_specs=DefaultLogsSpecs(logs),
         )  # fmt: skip
         try:
@@ -60,13 +61,13 @@ def _fate(codes: Mapping[int, int]) -> str:
 
 
 @contextmanager
-def _environment(workers: int, attempt: int) -> Iterator[None]:
+def _environment(workers: int, job: str, attempt: int) -> Iterator[None]:
     before = dict(os.environ)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads_of_rank(workers)))
     if sys.platform == "linux":
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all ranks are here: no name of this machine need be known
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
-    os.environ[RESTART] = str(attempt)
+    os.environ[JOB], os.environ[RESTART] = job, str(attempt)
     try:
         yield
     finally:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -16,7 +17,7 @@ from graphsage.errors import ConfigError, GraphSageError, LostRankError
 from graphsage.training.ranks import ALONE, Ranks
 
 TIMEOUT_SECONDS = 600.0
-RESTART = "GRAPHSAGE_RESTART"
+RESTART, JOB = "GRAPHSAGE_RESTART", "GRAPHSAGE_JOB"
 _WORKING, _DONE, _FAILED = range(3)
 
 
@@ -28,6 +29,25 @@ def number_of_ranks() -> int:
 def restarts() -> int:
     """How often this rank was started again after one had died, by `launch` or by torchrun."""
     return int(os.environ.get(RESTART, "0")) + int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+
+
+def job() -> str | None:
+    """What all attempts of one command share and no other command has; None where nobody would start it again.
+
+    Over several machines that is the name which the user gave torchrun (--rdzv-id); on one, its process as well.
+    """
+    if JOB in os.environ or "TORCHELASTIC_RUN_ID" not in os.environ:
+        return os.environ.get(JOB)
+    name = os.environ["TORCHELASTIC_RUN_ID"]
+    return name if os.environ.get("GROUP_WORLD_SIZE", "1") != "1" else f"{name} {os.getppid()} {_began(os.getppid())}"
+
+
+def _began(pid: int) -> str:
+    """When a process began, in the system's own count: numbers of processes come again."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
 
 
 def device_of_rank(name: str) -> str:

@@ -4,13 +4,12 @@ Every machine must see the work folder and the graph folder under the same paths
 died, on another machine if need be; a block that was half written then never had its name.
 """
 
-import os
-import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from graphsage.cluster.ray_cluster import connect, imported_ray
 from graphsage.errors import ConfigError, GraphSageError, OutputError
 
 RETRIES = 3  # of a block whose worker died, by Ray itself
@@ -24,25 +23,9 @@ class RayTasks:
         self.bytes, self.say = task_bytes, say
         self.blocks_on: Counter[str] = Counter()
         """How many blocks each machine computed, by Ray's name for it."""
-        self._ray = _imported(address)
-        self._started = not self._ray.is_initialized()
-        if self._started:
-            self._connect(address, workers)
+        self._ray = imported_ray(address)
+        self._connected = connect(self._ray, address, workers)
         self.slots = self._room()
-
-    def _connect(self, address: str, workers: int) -> None:
-        quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-        try:
-            if address == "local":
-                # The loopback address: nobody outside this machine is to see it.
-                self._ray.init(address="local", num_cpus=workers, include_dashboard=False,
-                               _node_ip_address="127.0.0.1", **quiet)  # fmt: skip
-            else:
-                self._ray.init(address=address, **quiet)
-        except Exception as error:  # Ray raises plain ones too, when a node does not come up
-            first = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise ConfigError(f"no Ray cluster at {address!r} ({first:.200}); start one: `ray start --head`, or use "
-                              "--ray local") from error  # fmt: skip
 
     def _room(self) -> int:
         """How many tasks run at once. One that fits nowhere would wait for ever."""
@@ -96,7 +79,7 @@ class RayTasks:
                               "run the same command again, which continues, when one is back")  # fmt: skip
 
     def close(self) -> None:
-        if self._started and self._ray.is_initialized():
+        if self._connected and self._ray.is_initialized():
             self._ray.shutdown()
 
 
@@ -110,17 +93,6 @@ def _infer_block(folder: str, stage: int, block: int) -> str:
     torch.set_num_threads(1)
     infer_block(Path(folder), stage, block)
     return str(ray.get_runtime_context().get_node_id())
-
-
-def _imported(address: str) -> Any:
-    if address == "local" and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
-        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # for the cluster that ends with this process
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that is started here tells nobody
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigError("--ray needs Ray: pip install 'graphsage[cluster]'") from error
-    return ray
 
 
 def _own(error: Any) -> Exception:

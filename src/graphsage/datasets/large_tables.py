@@ -21,7 +21,7 @@ from graphsage.datasets.table_edges import unknown_sentence
 from graphsage.datasets.table_files import open_table
 from graphsage.datasets.table_spec import ID, TableSpec, is_vector_file
 from graphsage.datasets.tables import edge_columns
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError, DataError, one_of
 from graphsage.graph.external.csr import EdgeSort
 from graphsage.graph.external.row_file import Array
 from graphsage.graph.external.size import shown_size
@@ -75,8 +75,7 @@ def _check(spec: TableSpec, memory: int, feature_type: str) -> None:
         raise ConfigError(
             "unknown_nodes add: the added nodes would have no columns; drop such edges, or list the nodes"
         )
-    if feature_type not in FEATURE_TYPES:
-        raise ConfigError(f"feature type must be one of {', '.join(FEATURE_TYPES)}; got {feature_type!r}")
+    one_of("feature type", feature_type, FEATURE_TYPES)
     if memory < PROCESS_BYTES + LEAST_BYTES:
         raise ConfigError(
             f"memory must be at least {shown_size(PROCESS_BYTES + LEAST_BYTES)}; got {shown_size(memory)}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, one_of
 
 UNKNOWN_NODES = ("error", "drop", "add")
 TEXT_METHODS = ("tfidf", "word2vec", "vectors", "sentences")
@@ -60,8 +60,8 @@ class TableSpec:
     """Of CSV files; None: a comma, in .tsv files a tab."""
 
     def __post_init__(self) -> None:
-        _choice("unknown_nodes", self.unknown_nodes, UNKNOWN_NODES)
-        _choice("text_method", self.text_method, TEXT_METHODS)
+        one_of("unknown_nodes", self.unknown_nodes, UNKNOWN_NODES)
+        one_of("text_method", self.text_method, TEXT_METHODS)
         if self.text_method in ("vectors", "sentences") and self.text_model is None and self.text:
             raise ConfigError(f"text_method {self.text_method} needs text_model: where the vectors or the model are")
         if self.nodes is None and self.columns:
@@ -120,8 +120,3 @@ class TableSpec:
 
 def is_vector_file(name: str) -> bool:
     return name.endswith((".npy", ".npz"))
-
-
-def _choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ConfigError(f"{name} must be one of {', '.join(choices)}; got {value!r}")

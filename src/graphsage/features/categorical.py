@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsage.errors import ConfigError
+from graphsage.errors import one_or_more
 from graphsage.features import values
-from graphsage.features.recipe import Columns, Floats, Rows, State, only, read_field, read_words, take
+from graphsage.features.recipe import Columns, Floats, OneColumn, Rows, State, only, read_field, read_words, take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +26,7 @@ class Categorical:
     hashed: int = 256
 
     def __post_init__(self) -> None:
-        for name in ("min_count", "limit", "hashed"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be 1 or more; got {getattr(self, name)}")
+        one_or_more(self, "min_count", "limit", "hashed")
 
     def fit(self, columns: Columns, rows: Rows) -> "FittedCategorical":
         name, column = only(columns)
@@ -41,16 +39,11 @@ class Categorical:
 
 
 @dataclass(frozen=True)
-class FittedCategorical:
+class FittedCategorical(OneColumn):
     """`names` have a column each and the last column is for all others; with `hashed` above 0 there are no names."""
 
-    name: str
     names: tuple[str, ...]
     hashed: int
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.name,)
 
     @property
     def width(self) -> int:

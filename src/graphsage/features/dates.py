@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from graphsage.errors import BundleError, DataError
 from graphsage.features import values
-from graphsage.features.recipe import Columns, Floats, Rows, State, only, read_field, take
+from graphsage.features.recipe import Columns, Floats, OneColumn, Rows, State, only, read_field, take
 
 _FIRST, _LAST = -719_162, 2_932_896  # the years 1 to 9999
 
@@ -21,24 +21,16 @@ class Dates:
     def fit(self, columns: Columns, rows: Rows) -> "FittedDates":
         name, column = only(columns)
         seen = values.days(take(column, rows), name)
-        missing = np.isnan(seen)
-        if missing.all():
-            raise DataError(f"column {name!r} has no date in any training row; leave it out")
-        return FittedDates(name, float(np.median(seen[~missing])), bool(missing.any()))
+        return FittedDates(name, values.median(seen, name, "date"), bool(np.isnan(seen).any()))
 
 
 @dataclass(frozen=True)
-class FittedDates:
+class FittedDates(OneColumn):
     """Columns: days since 1970, year, sine and cosine of the month; with `indicator` 1 where the date is missing.
     A missing date becomes the training median."""
 
-    name: str
     median: float
     indicator: bool
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.name,)
 
     @property
     def width(self) -> int:

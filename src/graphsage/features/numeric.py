@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsage.errors import BundleError, DataError
+from graphsage.errors import BundleError
 from graphsage.features import values
-from graphsage.features.recipe import Columns, Floats, Rows, State, only, read_field, take
+from graphsage.features.recipe import Columns, Floats, OneColumn, Rows, State, only, read_field, take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,24 +24,16 @@ class Numeric:
     def fit(self, columns: Columns, rows: Rows) -> "FittedNumeric":
         name, column = only(columns)
         seen = values.numbers(take(column, rows), name)
-        missing = np.isnan(seen)
-        if missing.all():
-            raise DataError(f"column {name!r} has no number in any training row; leave it out")
-        return FittedNumeric(name, self.log, float(np.median(seen[~missing])), bool(missing.any()))
+        return FittedNumeric(name, self.log, values.median(seen, name, "number"), bool(np.isnan(seen).any()))
 
 
 @dataclass(frozen=True)
-class FittedNumeric:
+class FittedNumeric(OneColumn):
     """A missing value becomes the training median; `indicator` adds a column that is 1 there."""
 
-    name: str
     log: bool
     median: float
     indicator: bool
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.name,)
 
     @property
     def width(self) -> int:

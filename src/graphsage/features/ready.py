@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from graphsage.features import values
-from graphsage.features.recipe import Columns, Floats, Rows, State, only, read_field, take
+from graphsage.features.recipe import Columns, Floats, OneColumn, Rows, State, only, read_field, take
 
 
 @dataclass(frozen=True)
@@ -18,13 +18,8 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class FittedReady:
-    name: str
+class FittedReady(OneColumn):
     width: int
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.name,)
 
     @property
     def kind(self) -> str:

@@ -1,6 +1,7 @@
 """What every way of making features has in common: a recipe is fitted on training rows, then applied to any rows."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,6 +35,17 @@ class Fitted(Protocol):
         """Features (N, width) of any rows."""
 
     def state(self) -> State: ...
+
+
+@dataclass(frozen=True)
+class OneColumn:
+    """What is fitted on a single column knows its name."""
+
+    name: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.name,)
 
 
 class Recipe(Protocol):

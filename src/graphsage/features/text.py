@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsage.errors import BundleError, ConfigError, DataError
+from graphsage.errors import BundleError, ConfigError, DataError, one_or_more
 from graphsage.features import values
 from graphsage.features.recipe import Columns, Floats, State, read_array, take
 
@@ -59,9 +59,7 @@ class TfidfSvd:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("dim", "min_df", "max_features"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be 1 or more; got {getattr(self, name)}")
+        one_or_more(self, "dim", "min_df", "max_features")
         if self.iterations < 0:
             raise ConfigError(f"iterations must be 0 or more; got {self.iterations}")
 

@@ -115,6 +115,14 @@ def _day(value: Any, name: str, row: int) -> float:
     return seconds / _DAY
 
 
+def median(seen: npt.NDArray[np.float64], name: str, what: str) -> float:
+    """Of the values that are not missing; `what` they are."""
+    known = seen[~np.isnan(seen)]
+    if not len(known):
+        raise DataError(f"column {name!r} has no {what} in any training row; leave it out")
+    return float(np.median(known))
+
+
 def vectors(values: Column, name: str, width: int | None = None) -> npt.NDArray[np.float32]:
     """(N, width) float32 from a matrix, from lists, or from cells such as `0.5;1` or `[0.5, 1]`."""
     if not (isinstance(values, np.ndarray) and values.ndim == 2):

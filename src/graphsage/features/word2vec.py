@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsage.errors import BundleError, ConfigError, DataError
+from graphsage.errors import BundleError, ConfigError, DataError, one_or_more
 from graphsage.features import values
 from graphsage.features.recipe import Columns, Floats, Rows, State, read_array, read_field, read_words, take
 from graphsage.features.words import average, words_of
@@ -34,9 +34,7 @@ class Word2Vec:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("dim", "min_count", "window", "epochs"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be 1 or more; got {getattr(self, name)}")
+        one_or_more(self, "dim", "min_count", "window", "epochs")
         if not self.a > 0:
             raise ConfigError(f"a must be above 0; got {self.a}")
 

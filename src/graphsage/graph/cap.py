@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, one_of
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import keep_edges
 from graphsage.kernels.random import Stream, derive
@@ -18,8 +18,7 @@ def cap_degrees(graph: Graph, max_degree: int | None = MAX_DEGREE, *, seed: int 
     symmetric  every edge has one random priority; it stays if both ends rank it among their best `max_degree`.
     row        the released code's way: every node keeps its own random subset, so u may keep v without the reverse.
     """
-    if cap not in CAPS:
-        raise ConfigError(f"cap must be one of {', '.join(CAPS)}; got {cap!r}")
+    one_of("cap", cap, CAPS)
     if max_degree is None:
         return graph
     if max_degree < 1:

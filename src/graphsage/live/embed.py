@@ -4,7 +4,7 @@ All draws are keyed by node id, so a vector depends on the graph and the model, 
 what else is asked for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -24,6 +24,8 @@ from graphsage.live.reading import Reading, Target
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.sampling.minibatch import SamplingConfig, sample_minibatch
+
+Compute = Callable[[], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,16 +54,27 @@ class LiveEncoder:
         return LiveEncoder(in_blocks(model.encoder), head, model.sampling, how, model.degree_features,
                            model.multilabel, model.seed, products_of(model.encoder))  # fmt: skip
 
-    @torch.no_grad()
     def embed(self, targets: Sequence[Target]) -> Tensor:
         """z of `targets`, (B, dim)."""
-        if not targets:
-            return torch.zeros(0, self.encoder.config.dim)
+        return self.read(targets)()
+
+    @torch.no_grad()
+    def read(self, targets: Sequence[Target]) -> Compute:
+        """All that the graph has to say about `targets`. What is returned makes z of it, and the graph may change
+        meanwhile."""
         run = self._exact if self.inference == "exact" else self._sampled
-        with Blocks() if self.products == "all" else nullcontext():
-            if self.products == "other" and len(targets) > 1:
-                return torch.cat([run(Reading([target])) for target in targets])
-            return run(Reading(targets))
+        apart = [[target] for target in targets] if self.products == "other" else [targets]
+        parts = [run(Reading(some)) for some in apart if some]
+
+        @torch.no_grad()
+        def compute() -> Tensor:
+            with Blocks() if self.products == "all" else nullcontext():
+                made = [part() for part in parts]
+            if len(made) == 1:
+                return made[0]
+            return torch.cat(made) if made else torch.zeros(0, self.encoder.config.dim)
+
+        return compute
 
     @torch.no_grad()
     def probabilities(self, z: Tensor) -> Tensor | None:
@@ -71,26 +84,34 @@ class LiveEncoder:
         scores = self.head(z)
         return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)
 
-    def _exact(self, reading: Reading) -> Tensor:
+    def _exact(self, reading: Reading) -> Compute:
         """Algorithm 1, only for the places within K - 1 hops of the targets."""
         places = np.unique(reading.targets)
         levels = [(places, *reading.neighbors(places))]
         for _ in self.encoder.layers[1:]:
             places = np.unique(np.concatenate(levels[0][:2]))
             levels.insert(0, (places, *reading.neighbors(places)))
-        h, below = torch.zeros(0), np.zeros(0, np.int64)
-        for k, (places, around, offsets) in enumerate(levels, 1):
-            draws = self._draws(reading, places, k)
-            if k == 1:
-                inputs = reading.inputs(around, self.degrees), reading.inputs(places, self.degrees)
-                below, index, rows = _distinct(*inputs)
-                neighborhood = Neighborhood.ragged(index, torch.from_numpy(offsets), draws)
-                h = self.encoder.first(reading.tables(below, self.degrees), rows, neighborhood)
-            else:
-                index, rows = (torch.from_numpy(np.searchsorted(below, some)) for some in (around, places))
-                h = self.encoder.layer(k)(h, Neighborhood.ragged(index, torch.from_numpy(offsets), draws), rows)
+        places, around, _ = levels[0]
+        inputs, index, rows = _distinct(*(reading.inputs(some, self.degrees) for some in (around, places)))
+        tables, pointers, below = reading.tables(inputs, self.degrees), [(index, rows)], places
+        for places, around, _ in levels[1:]:
+            pointers.append((torch.from_numpy(np.searchsorted(below, around)),
+                             torch.from_numpy(np.searchsorted(below, places))))  # fmt: skip
             below = places
-        return h[torch.from_numpy(np.searchsorted(below, reading.targets))]
+        around_each = [
+            (Neighborhood.ragged(index, torch.from_numpy(offsets), self._draws(reading, places, k)), rows)
+            for k, ((index, rows), (places, _, offsets)) in enumerate(zip(pointers, levels, strict=True), 1)
+        ]
+        wanted = torch.from_numpy(np.searchsorted(below, reading.targets))
+
+        def compute() -> Tensor:
+            neighborhood, rows = around_each[0]
+            h = self.encoder.first(tables, rows, neighborhood)
+            for k, (neighborhood, rows) in enumerate(around_each[1:], 2):
+                h = self.encoder.layer(k)(h, neighborhood, rows)
+            return h[wanted]
+
+        return compute
 
     def _draws(self, reading: Reading, places: Rows, k: int) -> Tensor:
         """Names of what an aggregator draws in iteration k; an average draws nothing, and gets any numbers."""
@@ -98,7 +119,7 @@ class LiveEncoder:
             return torch.from_numpy(places)
         return derive(Stream(self.seed, "exact").keys(reading.keys(places)), k)
 
-    def _sampled(self, reading: Reading) -> Tensor:
+    def _sampled(self, reading: Reading) -> Compute:
         """Algorithm 2 with the draws of `sampling.minibatch`, read through the overlay."""
         keys = Stream(self.seed, "inference").keys(reading.keys(reading.targets))
         batch = (self._redrawn if self.sampling.redraw else self._reused)(reading, keys)
@@ -106,8 +127,13 @@ class LiveEncoder:
         around = reading.inputs(_flat(first).numpy(), self.degrees)
         places, index, rows = _distinct(around, reading.inputs(batch.rows.numpy(), self.degrees))
         tables = reading.tables(places, self.degrees)
-        z: Tensor = self.encoder(tables, Minibatch(rows, (_pointing(first, index), *batch.neighborhoods[1:])))
-        return z
+        minibatch = Minibatch(rows, (_pointing(first, index), *batch.neighborhoods[1:]))
+
+        def compute() -> Tensor:
+            z: Tensor = self.encoder(tables, minibatch)
+            return z
+
+        return compute
 
     def _redrawn(self, reading: Reading, keys: Tensor) -> Minibatch:
         """As `sample_minibatch` does it, reading only the lists that are drawn from."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, one_of
 from graphsage.graph.cap import CAPS, MAX_DEGREE
 from graphsage.graph.graph import Graph
 from graphsage.kernels.neighborhood import Minibatch, Neighborhood
@@ -36,8 +36,7 @@ class SamplingConfig:
             raise ConfigError(f"sample_sizes must be at most {LARGEST_SAMPLE}; got {self.sample_sizes}")
         if self.max_degree is not None and self.max_degree < 1:
             raise ConfigError(f"max_degree must be at least 1, or none for no cap; got {self.max_degree}")
-        if self.cap not in CAPS:
-            raise ConfigError(f"cap must be one of {', '.join(CAPS)}; got {self.cap!r}")
+        one_of("cap", self.cap, CAPS)
 
 
 def sample_minibatch(graph: Graph, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor,

@@ -27,13 +27,13 @@ _POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src
 _MAP_POLICY = _POLICY.replace("script-src 'self'", "script-src 'self' 'unsafe-eval'")
 
 
-_ANSWERS = {400: "Not JSON", 401: "No key", 403: "A read key", 404: "Unknown node", 405: "Another method",
+_ANSWERS = {400: "Not JSON", 401: "No key", 403: "Not allowed", 404: "Unknown node", 405: "Another method",
             408: "Too slow", 409: "Conflict", 413: "Too large", 415: "Of another kind than JSON",
             422: "Cannot be done", 429: "At the limit",
             503: "Not now", 507: "Disk full"}  # fmt: skip
 
 
-def make_app(service: Service, keys: ApiKeys | None = None) -> Gate:
+def make_app(service: Service, keys: ApiKeys | None = None, names: frozenset[bytes] | None = None) -> Gate:
     """The ASGI application of a service; closing the service is the caller's business."""
     known: dict[int | str, dict[str, Any]] = {
         code: {"model": ProblemAnswer, "description": text} for code, text in _ANSWERS.items()
@@ -45,7 +45,7 @@ def make_app(service: Service, keys: ApiKeys | None = None) -> Gate:
         app.include_router(part)
     _page(app)
     _errors(app)
-    gate = Gate(app, service.settings, keys or ApiKeys(), service.metrics)
+    gate = Gate(app, service.settings, keys or ApiKeys(), service.metrics, names)
     app.state.gate = gate
     return gate
 

@@ -110,11 +110,14 @@ class Batcher:
                     _fail(job, error)
 
     def _answer(self, jobs: list[Job], other: Loaded | None) -> None:
+        model = other or self._model()
+        features = _features(jobs, model)
+        targets: list[Target] = []
+        accepted: list[tuple[Job, int]] = []
         with self._live.reading() as (overlay, version):
-            model = other or self._model()
-            targets: list[Target] = []
-            accepted: list[tuple[Job, int]] = []
-            features = _features(jobs, model)
+            if other is None and model is not self._model():  # exchanged meanwhile
+                model = self._model()
+                features = _features(jobs, model)
             for job in jobs:
                 try:
                     made = _targets(job, overlay, features[id(job)])
@@ -123,9 +126,10 @@ class Batcher:
                     continue
                 accepted.append((job, len(targets)))
                 targets += made
-            z = model.encoder.embed(targets)
-            wanted = any(job.predict for job, _ in accepted)
-            p = model.encoder.probabilities(z) if wanted and targets else None
+            compute = model.encoder.read(targets)
+        z = compute()  # changes need not wait for this
+        wanted = any(job.predict for job, _ in accepted)
+        p = model.encoder.probabilities(z) if wanted and targets else None
         self._metrics.batch.observe(len(targets))
         self._metrics.embedded.inc(len(targets))
         for job, start in accepted:

@@ -1,4 +1,5 @@
-"""The gate before the application: keys, load and body size are settled here, in this order, before a body is read.
+"""The gate before the application: who is asked, keys, load and body size are settled here, in this order, before a
+body is read.
 
 Health is never turned away. What is turned away costs next to nothing.
 """
@@ -16,6 +17,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Headers = dict[bytes, bytes]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HEALTH = ("/healthz", "/readyz")
@@ -24,8 +26,10 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class Gate:
-    def __init__(self, app: App, settings: Settings, keys: ApiKeys, metrics: Metrics) -> None:
-        self._app, self._settings, self._keys, self._metrics = app, settings, keys, metrics
+    def __init__(self, app: App, settings: Settings, keys: ApiKeys, metrics: Metrics,
+                 names: frozenset[bytes] | None = None) -> None:  # fmt: skip
+        """`names` are those that the service answers to; None for all."""
+        self._app, self._settings, self._keys, self._metrics, self._names = app, settings, keys, metrics, names
         self.waiting = 0
 
     @property
@@ -42,8 +46,10 @@ class Gate:
             await self._app(scope, receive, send)
             return
         try:
-            self._authorize(scope)
-            _check_site(scope)
+            headers = dict(scope["headers"])
+            self._check_name(headers)
+            self._authorize(scope, headers)
+            _check_site(scope, headers)
             if not scope["path"].startswith("/v1/"):
                 await self._app(scope, receive, send)
                 return
@@ -64,10 +70,14 @@ class Gate:
         finally:
             self.waiting -= 1
 
-    def _authorize(self, scope: Scope) -> None:
+    def _check_name(self, headers: Headers) -> None:
+        """A page on the web can make its own name lead to this machine; its browser then sends that name."""
+        if self._names is not None and _without_port(headers.get(b"host", b"")) not in self._names:
+            raise Problem(403, "without keys the service answers to localhost only; see Keys in docs/serving.md")
+
+    def _authorize(self, scope: Scope, headers: Headers) -> None:
         if not self._keys:
             return
-        headers = {name: value for name, value in scope["headers"] if name in (b"authorization", b"x-api-key")}
         role = self._keys.role(headers.get(b"authorization", b""), headers.get(b"x-api-key", b""))
         if role is None:
             ask = 'Basic realm="graphsage"' if scope["path"] == "/" else "Bearer"
@@ -102,9 +112,20 @@ class Gate:
         return Problem(413, f"a body may have {self._settings.max_body} bytes")
 
 
-def _check_site(scope: Scope) -> None:
+def local_names(host: str) -> frozenset[bytes]:
+    """What a service that is bound to `host` of this machine is called here."""
+    bound = f"[{host}]" if ":" in host else host.lower()
+    return frozenset({b"localhost", b"127.0.0.1", b"[::1]", bound.encode()})
+
+
+def _without_port(host: bytes) -> bytes:
+    name, colon, port = host.rpartition(b":")
+    return (name if colon and (port.isdigit() or not port) else host).lower()
+
+
+def _check_site(scope: Scope, headers: Headers) -> None:
     """A browser says whose page sends a request; that of another site must not use who sits before it to change."""
-    site = dict(scope["headers"]).get(b"sec-fetch-site")
+    site = headers.get(b"sec-fetch-site")
     if site in (b"cross-site", b"same-site") and scope["method"] not in _SAFE:
         raise Problem(403, "a page of another site may not do this")
 

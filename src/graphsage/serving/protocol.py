@@ -13,6 +13,7 @@ def _raw(status: bytes, headers: bytes, body: bytes) -> bytes:
 
 _ANSWER = _raw(b"429 Too Many Requests", b"retry-after: 1\r\n", problem_body(AT_THE_LIMIT.status, AT_THE_LIMIT.detail))
 LONGEST_HEAD = 1 << 16  # bytes of a request's line and headers
+LINGER = 0.1  # seconds in which what was sent before a shutdown is read
 
 
 def protocol_for(gate: Gate) -> type[HttpToolsProtocol]:
@@ -23,6 +24,7 @@ def protocol_for(gate: Gate) -> type[HttpToolsProtocol]:
         _between = True  # requests: the last one came whole, and nothing of the next
         _head = 0  # bytes of a head that did not come whole yet
         _late = False  # turned away since the keep-alive timer was set
+        _leaving = False  # the next request is the last
 
         def data_received(self, data: bytes) -> None:
             if gate.full and self._is_idle() and is_whole_request(data):
@@ -48,6 +50,8 @@ def protocol_for(gate: Gate) -> type[HttpToolsProtocol]:
         def on_headers_complete(self) -> None:
             self._head = 0
             super().on_headers_complete()
+            if self._leaving:
+                super().shutdown()  # after the answer
 
         def on_message_complete(self) -> None:
             self._between = True
@@ -61,6 +65,15 @@ def protocol_for(gate: Gate) -> type[HttpToolsProtocol]:
                 )
             else:
                 super().timeout_keep_alive_handler()
+
+        def shutdown(self) -> None:
+            """uvicorn closes a connection at once where it knows of no request, and resets those that were sent and
+            not read yet. They are answered still."""
+            if self.cycle is None or self.cycle.response_complete:
+                self._leaving = True
+                self.loop.call_later(LINGER, super().shutdown)
+            else:
+                super().shutdown()
 
         def send_400_response(self, msg: str) -> None:
             self.transport.write(_raw(b"400 Bad Request", b"connection: close\r\n", problem_body(400, msg)))

@@ -14,6 +14,7 @@ import uvicorn
 
 from graphsage.errors import ConfigError
 from graphsage.serving.app import make_app
+from graphsage.serving.gate import local_names
 from graphsage.serving.keys import ApiKeys
 from graphsage.serving.memory import give_back
 from graphsage.serving.protocol import protocol_for
@@ -63,7 +64,7 @@ def serve(run: Path, folder: Path, *, host: str, port: int, keys: ApiKeys, setti
     torch.set_num_threads(threads)
     service = Service(run, folder, settings, inference=inference, map_method=map_method)
     try:
-        app = make_app(service, keys)
+        app = make_app(service, keys, None if keys else local_names(host))
         config = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False,
                                 http=protocol_for(app), server_header=False, lifespan="off", backlog=2048,
                                 timeout_graceful_shutdown=GRACE, timeout_keep_alive=75)  # fmt: skip

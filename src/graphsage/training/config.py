@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, one_of
 from graphsage.model.encoder import EncoderConfig
 from graphsage.sampling.minibatch import SamplingConfig
 
@@ -89,11 +89,11 @@ class Config:
         for name in ("num_layers", "dim", "hidden_dim", "depth", "identity_dim", "max_degree", "epochs", "steps",
                      "batch_size", "patience", "num_walks", "walk_length", "num_negatives", "seed"):  # fmt: skip
             _whole(name, getattr(self, name))
-        _one_of("task", self.task, TASKS)
-        _one_of("form", self.form, tuple(FORMS))
-        _one_of("inference", self.inference, INFERENCES)
+        one_of("task", self.task, TASKS)
+        one_of("form", self.form, FORMS)
+        one_of("inference", self.inference, INFERENCES)
         if self.feature_type is not None:
-            _one_of("feature_type", self.feature_type, FEATURE_TYPES)
+            one_of("feature_type", self.feature_type, FEATURE_TYPES)
         if self.num_layers is not None and self.num_layers != len(self.sample_sizes):
             raise ConfigError(
                 f"sample_sizes must hold one number for each of the {self.num_layers} layers; got {self.sample_sizes}"
@@ -157,11 +157,6 @@ class Config:
             return cls(**settings)
         except TypeError as error:
             raise ConfigError(f"a setting has the wrong type: {error}") from error
-
-
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ConfigError(f"{name} must be one of {', '.join(known)}; got {value!r}")
 
 
 def _at_least(name: str, value: float | None, minimum: int) -> None:

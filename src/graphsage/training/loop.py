@@ -69,18 +69,21 @@ def run_loop(
     folder: Path | None,
     identity: str,
     resume: bool,
+    on_begin: Callable[[], None] | None = None,
     on_event: Callable[[Event], None] | None,
     ranks: Ranks = ALONE,
 ) -> Progress:
     """Train `module` in place until the configured end; afterwards it holds the final (or best) weights.
 
-    Among several ranks the first one alone validates, and only it should have a `folder` and `on_event`.
+    Among several ranks the first one alone validates, and only it should have a `folder`, `on_begin` and `on_event`.
     """
     optimizer = Adam(module, config.lr or 0.01, weight_decay=config.weight_decay, clip=config.clip or 0.0)
     progress = Progress()
     if resume:
         progress = restore(ranks.first(lambda: read_checkpoint(_needed(folder), identity)), module, optimizer)
     step = make_step(objective, module, optimizer, ranks)
+    if on_begin is not None:
+        on_begin()
     loop = _Loop(config, module, objective, optimizer, step, validate, folder, identity, on_event, progress, ranks)
     with matmul_precision("high" if config.tf32 else "highest"), scratch.reuse():
         loop.run()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphsage.atomic import writing
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError, DataError, one_of
 from graphsage.training.lock import FileLock
 from graphsage.training.space import Space
 
@@ -45,9 +45,8 @@ class Search:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, value, known in (("sampler", self.sampler, SAMPLERS), ("pruner", self.pruner, PRUNERS)):
-            if value not in known:
-                raise ConfigError(f"{name} must be one of {', '.join(known)}; got {value!r}")
+        one_of("sampler", self.sampler, SAMPLERS)
+        one_of("pruner", self.pruner, PRUNERS)
         if self.trials < 1:
             raise ConfigError(f"trials must be at least 1; got {self.trials}")
         if self.space.points is not None and self.sampler != "grid":

@@ -39,6 +39,7 @@ def train(
     out: str | Path | None = None,
     resume: bool = False,
     device: str = "auto",
+    on_begin: Callable[[], None] | None = None,
     on_event: Callable[[Event], None] | None = None,
     about: dict[str, Any] | None = None,
     ranks: Ranks = ALONE,
@@ -49,7 +50,8 @@ def train(
     `split` is a Split, the name of one of the data set's, or None for its default (a Graph needs one; without, all
     nodes train). Settings can be given one by one instead of a Config: `train(graph, split, aggregator="pool")`.
     Several processes train one model where each passes its `ranks` (`graphsage.cluster.ranks.join`): each then computes
-    its part of every batch, and the first one writes to `out` and tells `on_event`.
+    its part of every batch, and the first one writes to `out` and tells `on_event`. `on_begin` is called when nothing
+    is left that could be refused, just before the first step and the first file.
     """
     if config is not None and settings:
         raise ConfigError(f"give settings in config or one by one, not both; got config and {', '.join(settings)}")
@@ -60,7 +62,8 @@ def train(
     _same_everywhere(identity, ranks)
     progress = run_loop(
         config, run.module, run.objective, validate=_validator(model, run.graph, run.split), folder=folder,
-        identity=identity, resume=resume and out is not None, on_event=None if ranks.rank else on_event, ranks=ranks,
+        identity=identity, resume=resume and out is not None, on_begin=None if ranks.rank else on_begin,
+        on_event=None if ranks.rank else on_event, ranks=ranks,
     )  # fmt: skip
     model.about["training"] = {"steps": progress.step, "seconds": round(progress.seconds, 3),
                                "best_val_f1": progress.best_f1 if progress.best_f1 >= 0 else None}  # fmt: skip

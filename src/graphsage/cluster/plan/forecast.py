@@ -20,13 +20,12 @@ from graphsage.cluster.plan.work import (
     training_step,
 )
 from graphsage.errors import ConfigError
+from graphsage.inference.blocks.edges import EDGE_BYTES
+from graphsage.inference.blocks.plan import PROCESS_BYTES, ROW_BYTES, SOURCE_SHARE
 
-PROCESS_BYTES = 450e6  # Python and torch with their libraries
 PAGE = 4096
 SETUP_EDGE_BYTES = {True: 45, False: 15}
 """Taken for each stored edge for a moment, while the training graph is cut: with a degree cap, and without."""
-BLOCK_SHARE = 0.6  # of the memory of blockwise inference that holds nodes; source rows have the rest
-BLOCK_EDGE_BYTES, BLOCK_ROW_BYTES = 8, 24
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,7 @@ def training_epoch(graph: Graph, model: Model, cluster: Cluster, profile: Profil
                    batch_size: int = 512, capped: bool = True) -> Forecast:  # fmt: skip
     """Every target once. `batch_size` is that of all ranks together, as in `graphsage train`."""
     ranks, each = cluster.all_ranks, cluster.ranks_each
+    batch_size = min(batch_size, targets)  # fewer targets than a batch has make one smaller batch
     steps, batch = -(-targets // batch_size), -(-batch_size // ranks)
     work = training_step(graph, model, batch)
     parts = {name: steps * each * seconds for name, seconds in profile.parts(work).items()}
@@ -112,7 +112,7 @@ def whole_graph(graph: Graph, model: Model, cluster: Cluster, profile: Profile) 
     layer = FLOAT * graph.nodes * model.width
     together = PROCESS_BYTES + graph.folder_bytes + max(tables) + 2 * layer
     in_memory = cluster.machines == 1 and together <= cluster.memory
-    read, written, memory = float(graph.folder_bytes), 0.0, together
+    read, written, memory = float(graph.folder_bytes), 0.0, float(together)
     if not in_memory:
         read, written, memory = _blockwise(graph, model, cluster, widths)
     moved = read + written
@@ -144,8 +144,8 @@ def _blockwise(graph: Graph, model: Model, cluster: Cluster, widths: list[int]) 
             read += source / cluster.machines
             source = graph.nodes * width * FLOAT
             written += source / cluster.machines
-        held = graph.nodes * (FLOAT * width + BLOCK_ROW_BYTES) + graph.edges * BLOCK_EDGE_BYTES
-        blocks = max(1.0, held / (BLOCK_SHARE * budget) / cluster.machines)
+        held = graph.nodes * (FLOAT * width + ROW_BYTES) + graph.edges * EDGE_BYTES
+        blocks = max(1.0, held / ((1 - SOURCE_SHARE) * budget) / cluster.machines)
         read += graph.edges * graph.index_bytes / cluster.machines + blocks * source
         written += FLOAT * graph.nodes * model.width / cluster.machines
         value = FLOAT

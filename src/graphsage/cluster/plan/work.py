@@ -8,7 +8,7 @@ layer k computes: r_K = B and r_(k-1) = r_k (1 + S_k).
 import math
 from dataclasses import dataclass
 
-from graphsage.errors import ConfigError
+from graphsage.errors import one_of
 from graphsage.model.aggregators.lstm import LSTM_DIM
 from graphsage.model.aggregators.pool import POOL_DIM
 
@@ -56,8 +56,7 @@ class Model:
     classes: int = 50
 
     def __post_init__(self) -> None:
-        if self.aggregator not in AGGREGATORS:
-            raise ConfigError(f"aggregator must be one of {', '.join(AGGREGATORS)}; got {self.aggregator!r}")
+        one_of("aggregator", self.aggregator, AGGREGATORS)
 
     @property
     def inner(self) -> int:

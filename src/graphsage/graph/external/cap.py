@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from graphsage.atomic import atomic_folder
-from graphsage.errors import ConfigError
+from graphsage.errors import one_of
 from graphsage.graph.cap import CAPS, edge_priorities
 from graphsage.graph.external.row_file import Array, RowWriter
 from graphsage.graph.external.runs import Adjacency
@@ -21,8 +21,7 @@ def cap_files(adjacency: Adjacency, folder: Path, max_degree: int | None, *, see
               run_edges: int = RUN_EDGES) -> bool:  # fmt: skip
     """Write `indptr.npy` and `indices.npy` of the capped graph into `folder`; False, and nothing, where no node has
     too many neighbors."""
-    if cap not in CAPS:
-        raise ConfigError(f"cap must be one of {', '.join(CAPS)}; got {cap!r}")
+    one_of("cap", cap, CAPS)
     if max_degree is None:
         return False
     both_ways = cap == "symmetric" and not directed

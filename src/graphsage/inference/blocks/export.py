@@ -52,32 +52,29 @@ def write_batches(path: str | Path, batches: Iterable[Batch], count: int) -> lis
 
 
 def _parquet(path: Path, batches: Iterator[Batch], count: int) -> list[Path]:
-    import pyarrow as pa
     import pyarrow.parquet
 
-    with atomic_file(path) as temporary, ExitStack() as stack:
-        writer: Any = None
-        for batch in batches:
-            table = parquet_table(batch)
-            if writer is None:
-                # A first batch of unknown classes only would say nothing about their type.
-                fields = [pa.field(f.name, pa.string() if pa.types.is_null(f.type) else f.type) for f in table.schema]
-                writer = stack.enter_context(pa.parquet.ParquetWriter(temporary, pa.schema(fields)))
-            writer.write_table(table.cast(writer.schema))
-    return []
+    return _tables(path, map(parquet_table, batches), pyarrow.parquet.ParquetWriter)
 
 
 def _csv(path: Path, batches: Iterator[Batch], count: int) -> list[Path]:
-    import pyarrow as pa
     import pyarrow.csv
 
+    return _tables(path, map(csv_table, batches), pyarrow.csv.CSVWriter)
+
+
+def _tables(path: Path, tables: Iterator[Any], make_writer: Callable[[Path, Any], Any]) -> list[Path]:
+    """All with the columns of the first."""
+    import pyarrow as pa
+
     with atomic_file(path) as temporary, ExitStack() as stack:
-        writer: Any = None
-        for batch in batches:
-            table = csv_table(batch)
+        writer = schema = None
+        for table in tables:
             if writer is None:
+                # A first batch of unknown classes only would say nothing about their type.
                 fields = [pa.field(f.name, pa.string() if pa.types.is_null(f.type) else f.type) for f in table.schema]
-                writer = stack.enter_context(pa.csv.CSVWriter(temporary, schema := pa.schema(fields)))
+                schema = pa.schema(fields)
+                writer = stack.enter_context(make_writer(temporary, schema))
             writer.write_table(table.cast(schema))
     return []
 

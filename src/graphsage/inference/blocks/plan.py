@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, one_of
 from graphsage.graph.external.runs import Adjacency
 from graphsage.graph.external.size import shown_size
 from graphsage.inference.blocks.edges import EDGE_BYTES, RUN_EDGES, RUN_ROWS
@@ -88,8 +88,7 @@ class Budget:
 
 def plan_stages(encoder: Encoder, adjacency: Adjacency, input_bytes: int, budget: Budget, store: str) -> list[Stage]:
     """`input_bytes` is what a row of the graph's features takes on disk."""
-    if store not in STORES:
-        raise ConfigError(f"store must be one of {', '.join(STORES)}; got {store!r}")
+    one_of("store", store, STORES)
     stages: list[Stage] = []
     below = input_bytes
     for k in range(1, len(encoder.layers) + 1):

@@ -1,0 +1,88 @@
+"""Micro-batches and changes: who waits for whom, and which graph and model an answer is about."""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from graphsage.live.change import Change, NodeChange
+from graphsage.serving import batcher
+from graphsage.serving.batcher import Job, NewNode
+from graphsage.serving.service import Service
+
+
+class Pause:
+    """Holds a function where it is called, until `go`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.reached, self.going = function, threading.Event(), threading.Event()
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.reached.set()
+        assert self.going.wait(60)
+        return self.function(*arguments)
+
+
+@pytest.fixture
+def ready(service: Service) -> Service:
+    end = time.monotonic() + 60
+    while service.follower.index is None:  # it computes, too
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return service
+
+
+@pytest.fixture
+def pause(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any, str], Pause]]:
+    made: list[Pause] = []
+
+    def at(owner: Any, name: str) -> Pause:
+        made.append(Pause(getattr(owner, name)))
+        monkeypatch.setattr(owner, name, made[-1])
+        return made[-1]
+
+    yield at
+    for each in made:
+        each.going.set()
+
+
+@pytest.mark.parametrize(("inference", "begins"), [("exact", "first"), ("sampled", "forward")])
+def test_a_change_does_not_wait_while_a_batch_is_computed(
+    ready: Service, pause: Callable[[Any, str], Pause], inference: str, begins: str
+) -> None:
+    object.__setattr__(ready.model.encoder, "inference", inference)
+    before = ready.batcher.submit(Job(["node-1"])).result(60)
+    paused = pause(ready.model.encoder.encoder, begins)
+    asked = ready.batcher.submit(Job(["node-1"]))
+    assert paused.reached.wait(60)
+    other = NodeChange("node-1", np.ones(ready.model.rows.width, np.float32))
+    made = ready.live.submit(Change((other,), gone=("node-7",))).result(60)
+    paused.going.set()
+    answer = asked.result(60)
+    assert (before.version.sequence, answer.version.sequence, made.sequence) == (0, 0, 1)
+    assert torch.equal(answer.z, before.z)  # the graph as it was when it was read
+    after = ready.batcher.submit(Job(["node-1"])).result(60)
+    assert after.version == made
+    assert not torch.equal(after.z, before.z)
+
+
+def test_a_model_that_is_exchanged_while_features_are_made_makes_them_again(
+    ready: Service, pause: Callable[[Any, str], Pause]
+) -> None:
+    old = ready.model
+    new = NewNode(None, {"words": "about logic item", "size": 2.0}, None, ["node-1"])
+    paused = pause(batcher, "_features")
+    asked = ready.batcher.submit(Job([], [new]))
+    assert paused.reached.wait(60)
+    again = ready.run.with_name("again")
+    shutil.copytree(ready.run, again)
+    ready.run = again
+    fresh = ready.reload()
+    paused.going.set()
+    assert asked.result(60).model is fresh
+    assert fresh is not old
