@@ -17,7 +17,7 @@ int gather_joined(const void *table, int64_t kind, int64_t stride, int64_t num_r
             int64_t n = !present[r] ? 0 : offsets ? offsets[r + 1] - first : size;
             if (rows[r] < 0 || rows[r] >= num_rows || first < 0 || n < 0 || first + n > entries ||
                 outside(index, wide, first, n, num_rows)) { bad |= OUTSIDE; continue; }
-            float *own = out + r * out_stride, *mean = own + mean_at, by = 1.0f / (float)MAX(n + mixed, 1);
+            float *own = out + r * out_stride, *mean = own + mean_at, rows_in = (float)(n + mixed);
             if (mixed) set(table, kind, stride, rows[r], dim, sum);
             else {
                 set(table, kind, stride, rows[r], dim, own);
@@ -26,7 +26,7 @@ int gather_joined(const void *table, int64_t kind, int64_t stride, int64_t num_r
             }
             add_rows(table, kind, stride, index, wide, first, n, entries - first, dim, sum);
             if (n + mixed == 0) memset(mean, 0, dim * sizeof(float));
-            else for (int64_t c = 0; c < dim; c++) mean[c] = (sum[c] * by - shift[c]) * scale[c];
+            else for (int64_t c = 0; c < dim; c++) mean[c] = (sum[c] / rows_in - shift[c]) * scale[c];
         }
         free(sum);
     }
@@ -65,7 +65,7 @@ int reduce_rows(const float *table, int64_t num_rows, int64_t dim, const void *i
         if (mode != LARGEST) add_rows_float32(table, dim, index, wide, first, n, entries - first, dim, into);
         else if (n) memcpy(into, table + at(index, wide, first) * dim, dim * sizeof(float));
         if (mode == MEAN && n)
-            for (int64_t c = 0; c < dim; c++) into[c] *= 1.0f / (float)n;
+            for (int64_t c = 0; c < dim; c++) into[c] /= (float)n;
         for (int64_t j = 1; mode == LARGEST && j < n; j++) {
             const float *row = table + at(index, wide, first + j) * dim;
             for (int64_t c = 0; c < dim; c++) into[c] = row[c] > into[c] ? row[c] : into[c];
