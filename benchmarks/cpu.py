@@ -60,6 +60,9 @@ GROUPS = (
     Group("sampling", "reddit", (Entry("ours", "sampling"), Entry("pyg", "sampling"), Entry("dgl", "sampling"))),
     Group("walks", "reddit", (Entry("ours", "walks"), Entry("pyg", "walks"), Entry("dgl", "walks"))),
     Group("build", "reddit", (Entry("ours", "build"), Entry("pyg", "build"), Entry("dgl", "build")), 1),
+    Group("open a saved graph", "reddit", (Entry("ours", "open"), Entry("pyg", "open"), Entry("dgl", "open")), 1),
+    Group("CSV to graph, PPI-shaped", "ppi", (Entry("ours", "tables"), Entry("pyg", "tables"), Entry("dgl", "tables")),
+          1),
     Group("mean, neighbors given", "reddit", (Entry("ours", "presampled mean"), Entry("pyg", "presampled mean"))),
     Group("PPI-shaped", "ppi", (*_steps("mean", "pyg", "dgl"), Entry("dgl", "graphbolt mean"))),
 )  # fmt: skip

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from benchmarks.contenders.files import FOLDER, write_tables
 from benchmarks.contenders.serve import Task, serve
 
 B, H = 512, 256
@@ -29,7 +30,7 @@ class Sage(nn.Module):
 
 
 def prepare(arrays: dict[str, Any], task: str) -> Task:
-    """`step mean`, `graphbolt mean`, `inference mean`, `sampling`, `walks`, `build`."""
+    """`step mean`, `graphbolt mean`, `inference mean`, `sampling`, `walks`, `build`, `open`, `tables`."""
     torch.set_num_threads(2)
     kind, *words = task.split()
     indptr, indices = torch.from_numpy(arrays["indptr"]), torch.from_numpy(arrays["indices"]).long()
@@ -47,6 +48,25 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
             return made
 
         return build
+    if kind == "open":
+        graph.ndata["x"] = x
+        dgl.save_graphs(str(FOLDER / "graph.bin"), [graph])
+        return lambda: dgl.load_graphs(str(FOLDER / "graph.bin"))[0][0].ndata["x"][nodes[:512]].sum()
+    if kind == "tables":
+        import pandas as pd
+
+        names = write_tables(arrays)
+
+        def read() -> object:
+            features = torch.from_numpy(pd.read_csv(FOLDER / "nodes.csv")[names].to_numpy("float32"))
+            edges = pd.read_csv(FOLDER / "edges.csv")
+            ends = torch.from_numpy(edges["source"].to_numpy()), torch.from_numpy(edges["target"].to_numpy())
+            made = dgl.graph(ends, num_nodes=len(features))
+            made.ndata["x"] = features
+            made.create_formats_()
+            return made
+
+        return read
     classes = y.shape[1] if y.dim() == 2 else int(y.max()) + 1
     if kind == "walks":
         starts = nodes[:100_000]

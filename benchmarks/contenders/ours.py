@@ -4,8 +4,11 @@ from typing import Any
 
 import torch
 
+from benchmarks.contenders.files import FOLDER, write_tables
 from benchmarks.contenders.serve import Task, serve
 from benchmarks.ours import Ours
+from graphsage.datasets.table_spec import TableSpec
+from graphsage.datasets.tables import open_tables
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
 from graphsage.inference.exact import embed_exact
@@ -19,7 +22,8 @@ WIDTHS = {"pool": 512, "lstm": 128}
 
 
 def prepare(arrays: dict[str, Any], task: str) -> Task:
-    """`step mean`, `step mean float16`, `presampled mean`, `inference mean`, `sampling`, `walks`, `build`."""
+    """`step mean`, `step mean float16`, `presampled mean`, `inference mean`, `sampling`, `walks`, `build`, `open`,
+    `tables`."""
     torch.set_num_threads(2)
     kind, *words = task.split()
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
@@ -51,7 +55,24 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
         order = torch.randperm(graph.num_stored_edges)
         edges = torch.stack([graph.indices.long()[order], graph.edge_rows[order]], dim=1)
         return lambda: from_edges(edges, graph.num_nodes, directed=True)
+    if kind == "open":
+        graph.save(FOLDER / "graph")
+        return lambda: _first_rows(Graph.open(FOLDER / "graph"), nodes)
+    if kind == "tables":
+        names = tuple(write_tables(arrays))
+        spec = TableSpec(nodes=str(FOLDER / "nodes.csv"), edges=str(FOLDER / "edges.csv"), numeric=names, directed=True)
+
+        def read() -> object:
+            data = open_tables(spec)
+            return data.with_features(data.split(None))
+
+        return read
     raise ValueError(f"no task {task!r}")
+
+
+def _first_rows(opened: Graph, nodes: torch.Tensor) -> torch.Tensor:
+    assert opened.features is not None
+    return opened.features[nodes[:512]].sum()
 
 
 def presampled(ours: Ours) -> Task:

@@ -15,6 +15,7 @@ from torch_geometric.nn import SAGEConv
 from torch_geometric.nn.aggr import LSTMAggregation
 from torch_geometric.utils import to_torch_csc_tensor
 
+from benchmarks.contenders.files import FOLDER, write_tables
 from benchmarks.contenders.serve import Task, serve
 
 B, H = 512, 256
@@ -49,7 +50,7 @@ class Sage(nn.Module):
 
 
 def prepare(arrays: dict[str, Any], task: str) -> Task:
-    """`step mean`, `presampled mean`, `inference mean`, `sampling`, `walks`, `build`."""
+    """`step mean`, `presampled mean`, `inference mean`, `sampling`, `walks`, `build`, `open`, `tables`."""
     torch.set_num_threads(2)
     kind, *words = task.split()
     indptr, indices = torch.from_numpy(arrays["indptr"]), torch.from_numpy(arrays["indices"]).long()
@@ -65,6 +66,24 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
         order = torch.randperm(len(rows))
         edge_index = torch.stack([indices[order], rows[order]])
         return lambda: to_torch_csc_tensor(edge_index, size=(len(x), len(x)))
+    if kind == "open":
+        torch.save(Data(x=x, y=y, edge_index=torch.stack([indices, rows])), FOLDER / "graph.pt")
+
+        def reopen() -> Tensor:
+            return torch.load(FOLDER / "graph.pt", weights_only=False).x[nodes[:512]].sum()
+
+        return reopen
+    if kind == "tables":
+        import pandas as pd
+
+        names = write_tables(arrays)
+
+        def read() -> object:
+            features = torch.from_numpy(pd.read_csv(FOLDER / "nodes.csv")[names].to_numpy("float32"))
+            edges = torch.from_numpy(pd.read_csv(FOLDER / "edges.csv").to_numpy()).t().contiguous()
+            return features, to_torch_csc_tensor(edges, size=(len(features), len(features)))
+
+        return read
     classes = y.shape[1] if y.dim() == 2 else int(y.max()) + 1
     data = Data(x=x, y=y, edge_index=torch.stack([indices, rows]))
     torch.manual_seed(0)

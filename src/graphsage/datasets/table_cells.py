@@ -1,6 +1,7 @@
 """Columns of a table as the rest of the package wants them: ids, and plain values for features."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -65,6 +66,16 @@ def cells(array: Any) -> Column:
             return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(array), kind.list_size)
     values: Sequence[Any] = array.to_pylist()
     return values
+
+
+def number_cells(array: Any) -> Column:
+    """`cells` of a column that is to be numbers: text is read all at once where every cell is plainly one or empty.
+    Where it is not, cells stay as they are, for whoever reads them one by one and can name the row."""
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        with suppress(pa.ArrowInvalid):
+            filled = pc.if_else(pc.equal(array, ""), pa.scalar(None, array.type), array)
+            return np.asarray(filled.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    return cells(array)
 
 
 def reading(table: Table, make: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Made:

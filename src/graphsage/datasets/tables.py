@@ -11,7 +11,7 @@ import torch
 
 from graphsage.datasets.dataset import Dataset
 from graphsage.datasets.table import Table
-from graphsage.datasets.table_cells import cells, guess, ids, reading
+from graphsage.datasets.table_cells import cells, guess, ids, number_cells, reading
 from graphsage.datasets.table_edges import Edges, read_edges
 from graphsage.datasets.table_files import open_table
 from graphsage.datasets.table_labels import Labels, read_labels
@@ -121,7 +121,8 @@ def _feature_columns(nodes: Table | None, spec: TableSpec, read: dict[str, Any],
                 raise ConfigError(f"{name} would be the column {stem!r}, which there is already; rename the file")
             columns[stem] = matrix
         else:
-            columns[name] = reading(nodes, read_feature, kind, cells(read[name]), name)
+            column = number_cells(read[name]) if kind == "numeric" else cells(read[name])
+            columns[name] = reading(nodes, read_feature, kind, column, name)
         if added and kind == "vectors":
             raise ConfigError(f"unknown_nodes add: {added} nodes would have no vector ({name}); drop them")
     return {name: _padded(column, added) for name, column in columns.items()}
