@@ -58,9 +58,9 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
         names = write_tables(arrays)
 
         def read() -> object:
-            features = torch.from_numpy(pd.read_csv(FOLDER / "nodes.csv")[names].to_numpy("float32"))
-            edges = pd.read_csv(FOLDER / "edges.csv")
-            ends = torch.from_numpy(edges["source"].to_numpy()), torch.from_numpy(edges["target"].to_numpy())
+            table, edges = pd.read_csv(FOLDER / "nodes.csv"), pd.read_csv(FOLDER / "edges.csv")
+            features, ids = torch.from_numpy(table[names].to_numpy("float32")), pd.Index(table["id"])
+            ends = tuple(torch.from_numpy(ids.get_indexer(edges[end])) for end in ("source", "target"))
             made = dgl.graph(ends, num_nodes=len(features))
             made.ndata["x"] = features
             made.create_formats_()

@@ -11,13 +11,15 @@ FOLDER = Path(KEPT.name)
 
 
 def write_tables(arrays: dict[str, Any]) -> list[str]:
-    """nodes.csv (id and features) and edges.csv (source, target) in FOLDER; returns the names of the features."""
+    """nodes.csv (id and features) and edges.csv (source, target) in FOLDER, with names for ids as users have them;
+    returns the names of the features."""
     x = arrays["features"]
     names = [f"x{i}" for i in range(x.shape[1])]
-    nodes = np.column_stack([np.arange(len(x)), x])
-    np.savetxt(FOLDER / "nodes.csv", nodes, fmt=["%d", *["%.6g"] * len(names)], delimiter=",",
-               header=",".join(["id", *names]), comments="")  # fmt: skip
     rows = np.repeat(np.arange(len(x)), np.diff(arrays["indptr"]))
-    edges = np.column_stack([arrays["indices"], rows])
-    np.savetxt(FOLDER / "edges.csv", edges, fmt="%d", delimiter=",", header="source,target", comments="")
+    with (FOLDER / "nodes.csv").open("w", encoding="ascii") as file:
+        file.write(",".join(["id", *names]) + "\n")
+        file.writelines(f"n{i}," + ",".join(f"{value:.6g}" for value in row) + "\n" for i, row in enumerate(x))
+    with (FOLDER / "edges.csv").open("w", encoding="ascii") as file:
+        file.write("source,target\n")
+        file.writelines(f"n{u},n{v}\n" for u, v in zip(arrays["indices"], rows, strict=True))
     return names

@@ -79,9 +79,10 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
         names = write_tables(arrays)
 
         def read() -> object:
-            features = torch.from_numpy(pd.read_csv(FOLDER / "nodes.csv")[names].to_numpy("float32"))
-            edges = torch.from_numpy(pd.read_csv(FOLDER / "edges.csv").to_numpy()).t().contiguous()
-            return features, to_torch_csc_tensor(edges, size=(len(features), len(features)))
+            table, edges = pd.read_csv(FOLDER / "nodes.csv"), pd.read_csv(FOLDER / "edges.csv")
+            features, ids = torch.from_numpy(table[names].to_numpy("float32")), pd.Index(table["id"])
+            ends = torch.stack([torch.from_numpy(ids.get_indexer(edges[end])) for end in ("source", "target")])
+            return features, to_torch_csc_tensor(ends, size=(len(features), len(features)))
 
         return read
     classes = y.shape[1] if y.dim() == 2 else int(y.max()) + 1

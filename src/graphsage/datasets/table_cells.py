@@ -73,9 +73,14 @@ def number_cells(array: Any) -> Column:
     Where it is not, cells stay as they are, for whoever reads them one by one and can name the row."""
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         with suppress(pa.ArrowInvalid):
-            filled = pc.if_else(pc.equal(array, ""), pa.scalar(None, array.type), array)
-            return np.asarray(filled.cast(pa.float64()).to_numpy(zero_copy_only=False))
+            return _floats(array)
+        with suppress(pa.ArrowInvalid):  # looked for only now: most columns have no empty cell
+            return _floats(pc.if_else(pc.equal(array, ""), pa.scalar(None, array.type), array))
     return cells(array)
+
+
+def _floats(array: Any) -> Column:
+    return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False))
 
 
 def reading(table: Table, make: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Made:

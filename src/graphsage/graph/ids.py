@@ -26,10 +26,13 @@ class NodeIds:
             if ids.dtype == np.uint64 and len(ids) and ids.max() > np.iinfo(np.int64).max:
                 raise GraphError(f"integer ids must fit in 64 signed bits; got {ids.max()}; pass them as strings")
             made = cls(np.ascontiguousarray(ids, dtype=np.int64))
+            distinct = len(np.unique(ids))
         else:
             values = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
             made = cls._of_list(values)
-        made._refuse_duplicates()
+            distinct = len(set(values))
+        if distinct < len(made):
+            made._refuse_duplicates()
         return made
 
     @classmethod
@@ -48,8 +51,6 @@ class NodeIds:
         return cls(None, np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
     def _refuse_duplicates(self) -> None:
-        if len(self._row_of) == len(self):
-            return
         seen: set[str | int] = set()
         for row, value in enumerate(self):
             if value in seen:
