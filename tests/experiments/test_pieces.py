@@ -52,7 +52,7 @@ def test_a_sitting_that_is_over_writes_the_rows_that_there_are(sources: tuple[So
     made = read(out, "table1")["rows"]
     (out / "table1.json").unlink()
     with pytest.raises(Unfinished):
-        reproduce("table1", session(sources[:1], out, minutes=-1.0))
+        reproduce("table1", session(sources[:1], out, minutes=0))
     assert read(out, "table1")["rows"] == made
 
 

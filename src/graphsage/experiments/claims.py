@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from graphsage.errors import DataError
 from graphsage.experiments import evidence
 from graphsage.experiments import evidence_figures as figures
 from graphsage.experiments.evidence import Found, Records
@@ -88,6 +89,8 @@ CLAIMS = (
 
 def run(session: Session) -> dict[str, Any]:
     records = {name: session.earlier(name) for name in MEASURED}
+    if not any(records.values()):
+        raise DataError(f"there is no result in {session.out}; run `graphsage reproduce table1` or another first")
     rows = [judged(claim, records) for claim in CLAIMS]
     body = {"rows": rows, "counts": {verdict: sum(row["verdict"] == verdict for row in rows)
                                      for verdict in VERDICTS}}  # fmt: skip

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from graphsage.atomic import atomic_file
+from graphsage.atomic import atomic_file, make_folder
 from graphsage.errors import DataError
 
 SUPERVISED_RATES = (0.01, 0.001, 0.0001)
@@ -92,6 +92,8 @@ class Trials:
         known = {trial.file_name(): self.read(trial) for trial in asked}
         todo = {trial.file_name(): trial for trial in asked if known[trial.file_name()] is None}
         total = len(known)
+        if todo:
+            make_folder(self.folder)  # a trial of many minutes must not end where nothing can be written
 
         def keep(trial: Trial, result: Result) -> None:
             known[trial.file_name()] = result
