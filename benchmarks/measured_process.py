@@ -41,7 +41,7 @@ def graphsage(*words: object, until: Callable[[], bool] | None = None) -> Taken:
         found, status, usage = os.wait4(process.pid, os.WNOHANG)
         if found:
             break
-        io, peak = _io(process.pid) or io, max(peak, _high_water(process.pid))
+        io, peak = _io(process.pid) or io, max(peak, high_water(process.pid))
         if until is not None and until():
             process.kill()
         time.sleep(0.02 if until is not None else 0.1)
@@ -58,7 +58,7 @@ def _io(pid: int) -> dict[str, int]:
     return {name: int(value) for name, value in (line.split(": ") for line in lines)}
 
 
-def _high_water(pid: int) -> int:
+def high_water(pid: int) -> int:
     """Not getrusage's: that one begins with what the parent had when it forked."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()

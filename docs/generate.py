@@ -269,6 +269,10 @@ def growth() -> str:
             at = {"edges": f"{row['edges']:,}", "features D": row["dim"], "batch": row["batch_size"]}.get(name, sizes)
             told.append(f"{at}: {row['seconds'] * 1e3:.1f}")
         lines.append(f"| {name} | {' · '.join(told)} |")
+    beside = " · ".join(f"{row['edges']:,}: {(row['peak_bytes'] - row['graph_bytes']) / 1e6:,.0f} MB"
+                        for row in record["axes"]["edges"])  # fmt: skip
+    lines += ["", "| what grows | memory at its peak, beside the graph's own arrays |", "| --- | --- |",
+              f"| edges | {beside} |"]  # fmt: skip
     note = "[results/bench/growth.json](../results/bench/growth.json), `python -m benchmarks.growth`."
     return "\n".join([*lines, "", note])
 

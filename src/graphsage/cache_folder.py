@@ -1,6 +1,7 @@
 """Where things are kept that can be made again: text features, compiled kernels."""
 
 import os
+import tempfile
 from pathlib import Path
 
 
@@ -11,4 +12,8 @@ def cache_folder() -> Path:
         return Path(chosen)
     from platformdirs import user_cache_dir
 
-    return Path(user_cache_dir("graphsage"))
+    try:
+        folder = Path(user_cache_dir("graphsage"))
+    except RuntimeError:  # a user whom the system does not know, as in containers
+        folder = Path("~")
+    return folder if folder.is_absolute() else Path(tempfile.gettempdir()) / f"graphsage-{os.getuid()}"

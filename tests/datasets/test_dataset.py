@@ -158,3 +158,16 @@ def test_the_cache_is_in_the_users_folder_unless_told_otherwise(monkeypatch: pyt
     assert cache.cache_folder() == Path("elsewhere")
     monkeypatch.delenv("GRAPHSAGE_CACHE")
     assert cache.cache_folder().name == "graphsage"
+
+
+def test_without_a_home_the_cache_is_among_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user whom the system does not know."""
+    import pwd
+
+    def unknown(number: int) -> None:
+        raise KeyError(number)
+
+    for name in ("GRAPHSAGE_CACHE", "HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    assert cache.cache_folder().is_absolute()

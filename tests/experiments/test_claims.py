@@ -162,12 +162,14 @@ def test_facts_that_were_not_made_are_not_said_to_be_out_of_reach() -> None:
 
 def test_a_row_names_the_profiles_it_was_judged_by_and_the_report_marks_the_quick_one() -> None:
     facts = {"profile": "quick", "rows": [{"data": "ppi", "nodes_without_features": 0.42}]}
-    records = {**PAPER, "table1": {"profile": "full", "rows": paper_rows()}, "facts": facts}
+    turned = {"profile": "quick", "rows": [{"test_micro_f1": spread([v])} for v in (0.8, 0.2, 0.7)]}
+    records = {**PAPER, "table1": {"profile": "full", "rows": paper_rows()}, "facts": facts, "rotation": turned}
     named = {claim.name: judged(claim, records) for claim in CLAIMS}
     assert named["proteins without features"]["profiles"] == {"facts": "quick"}
     assert named["gain over GCN"]["profiles"] == {"table1": "full"}
     shown = {row[0]: row[3] for row in claims_section({"rows": list(named.values())}).tables[0].rows}
-    assert shown["✓ proteins without features"] == "42.0% (quick)"
+    assert shown["✓ rotation"].endswith("aligned 0.700 (quick)")
+    assert shown["✓ proteins without features"] == "42.0%"  # nothing was trained for it
     assert "quick" not in shown["✓ gain over GCN"]
 
 

@@ -1,6 +1,7 @@
 """What all experiments share, where a person or a file is mistaken."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,8 @@ def test_a_result_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> Non
 
 
 def test_a_piece_that_the_profile_does_not_have_is_refused(tmp_path: Path) -> None:
-    narrowed = start((Source("setmm"),), profile_named("quick"), tmp_path, only=("reference",))
+    paper = replace(profile_named("quick"), forms=("paper",))
+    narrowed = start((Source("setmm"),), paper, tmp_path, only=("reference",))
     with pytest.raises(ConfigError, match="profile quick has only paper"):
         narrowed.wanted(narrowed.profile.forms, FORMS)
 

@@ -48,7 +48,7 @@ class Profile:
 QUICK = Profile(
     name="quick",
     seeds=1,
-    forms=("paper",),
+    forms=("paper", "reference"),
     training={
         "supervised": {"steps": 200, "sample_sizes": (10, 5)},
         "unsupervised": {"steps": 100, "sample_sizes": (10, 5)},

@@ -26,7 +26,8 @@ def claims(record: Record) -> Section:
     rows: list[tuple[str, ...]] = []
     for row in record["rows"]:
         why = f"; {row['why']}" if row["why"] else ""
-        why += " (quick)" if "quick" in row.get("profiles", {}).values() else ""
+        trained = {name: profile for name, profile in row.get("profiles", {}).items() if name != "facts"}
+        why += " (quick)" if "quick" in trained.values() else ""
         said = f"“{row['quote']}” ({row['place']})"
         rows.append((_MARKS[row["verdict"]] + row["claim"], said, row["paper"], row["ours"] + why, row["rule"]))
     rows.sort(key=lambda row: "✗✓–…".index(row[0][0]))

@@ -44,9 +44,9 @@ def _drop(h: Tensor, p: float, keys: Tensor, counter: int) -> Tensor:
         return forms.dropout(h, threshold, factor, keys, key_step(counter))
     keys = derive(keys, counter)
     columns = torch.arange(h.shape[1], device=h.device)[None]
-    out = torch.empty_like(h)
+    out, zero = torch.empty_like(h), h.new_zeros(())
     for rows in range(0, len(h), BLOCK_ROWS):
         block = slice(rows, rows + BLOCK_ROWS)
         keep = ((derive(keys[block, None], columns) >> 32) & 0xFFFFFFFF) >= threshold
-        torch.mul(h[block], keep, out=out[block]).mul_(factor)
+        torch.where(keep, h[block], zero, out=out[block]).mul_(factor)  # zero also where h is not finite
     return out

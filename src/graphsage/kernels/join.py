@@ -51,7 +51,7 @@ def _gather(table: Tensor, rows: Tensor, neighborhood: Neighborhood, mixed: bool
             shift=shift, scale=scale, out=out, mean_at=0 if mixed else dim,
         )  # fmt: skip
         return
-    if on_compiled(rows, shift, scale) and out.dtype == torch.float32 and forms.readable(table):
+    if on_compiled(rows, shift, scale) and forms.readable(table) and forms.writable(out):
         forms.gather_joined(table, rows, neighborhood, mixed, shift, scale, out, 0 if mixed else dim)
         return
     own_out, mean_out = out[:, : table.shape[1]], out[:, 0 if mixed else dim :][:, : table.shape[1]]

@@ -36,7 +36,7 @@ def scaled_rows(tables: Sequence[Tensor], nodes: Tensor, shift: Tensor, scale: T
 
 def _scaled(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out: Tensor) -> None:
     """In blocks that stay in cache from one pass to the next."""
-    if on_compiled(nodes, shift, scale) and out.dtype == torch.float32 and forms.readable(table):
+    if on_compiled(nodes, shift, scale) and forms.readable(table) and forms.writable(out):
         forms.scaled_rows(table, nodes, shift, scale, out)
         return
     step = max(32, BLOCK_BYTES // max(4 * table.shape[1], 1)) if nodes.device.type == "cpu" else max(len(nodes), 1)

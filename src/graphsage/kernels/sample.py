@@ -16,13 +16,9 @@ def hop(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int,
 
     Returns the neighbors (R, size), which rows have any (R,), and the draws' keys (R,).
     """
-    if on_triton(keys):
-        from graphsage.kernels.triton import hop as fast
-
-        index, _, present, draw = fast.hop(indptr, indices, rows, keys, key_step(layer), size, grow=False)
-        return index, present, draw
-    if _compiled(indptr, keys, size):
-        index, _, present, draw = forms.hop(indptr, indices, rows, keys, key_step(layer), size, grow=False)
+    fast = _fast(indptr, indices, rows, keys, layer, size, grow=False)
+    if fast is not None:
+        index, _, present, draw = fast
         return index, present, draw
     draw = derive(keys, layer)
     index, present = sample_neighbors(indptr, indices, rows, size, draw)
@@ -33,14 +29,9 @@ def grow(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int
          size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """A hop that others follow. Returns (R + R * size,) rows and keys, those given first and then, row by row, their
     neighbors; which rows have any (R,); and the draws' keys (R,)."""
-    if on_triton(keys):
-        from graphsage.kernels.triton import hop as fast
-
-        grown, grown_keys, present, draw = fast.hop(indptr, indices, rows, keys, key_step(layer), size, grow=True)
-        assert grown_keys is not None
-        return grown, grown_keys, present, draw
-    if _compiled(indptr, keys, size):
-        grown, grown_keys, present, draw = forms.hop(indptr, indices, rows, keys, key_step(layer), size, grow=True)
+    fast = _fast(indptr, indices, rows, keys, layer, size, grow=True)
+    if fast is not None:
+        grown, grown_keys, present, draw = fast
         assert grown_keys is not None
         return grown, grown_keys, present, draw
     draw = derive(keys, layer)
@@ -48,8 +39,16 @@ def grow(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int
     return torch.cat([rows, index.flatten()]), torch.cat([keys, children(draw, size)]), present, draw
 
 
-def _compiled(indptr: Tensor, keys: Tensor, size: int) -> bool:
-    return indptr.dtype == torch.int64 and size <= forms.LARGEST_SAMPLE and on_compiled(indptr, keys)
+def _fast(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int, size: int, *,
+          grow: bool) -> tuple[Tensor, Tensor | None, Tensor, Tensor] | None:  # fmt: skip
+    """By Triton or in C; None where neither runs."""
+    if on_triton(keys):
+        from graphsage.kernels.triton import hop as triton
+
+        return triton.hop(indptr, indices, rows, keys, key_step(layer), size, grow=grow)
+    if indptr.dtype == torch.int64 and 1 <= size <= forms.LARGEST_SAMPLE and on_compiled(indptr, keys):
+        return forms.hop(indptr, indices, rows, keys, key_step(layer), size, grow=grow)
+    return None
 
 
 def children(draw: Tensor, size: int) -> Tensor:

@@ -12,6 +12,8 @@ from graphsage.graph.graph import Graph
 from graphsage.kernels.neighborhood import Minibatch, Neighborhood
 from graphsage.kernels.sample import grow, hop
 
+LARGEST_SAMPLE = (1 << 15) - 1  # the slot of pool's winner has 16 bits
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SamplingConfig:
@@ -30,6 +32,8 @@ class SamplingConfig:
     def __post_init__(self) -> None:
         if not self.sample_sizes or min(self.sample_sizes) < 1:
             raise ConfigError(f"sample_sizes must hold one positive number for each layer; got {self.sample_sizes}")
+        if max(self.sample_sizes) > LARGEST_SAMPLE:
+            raise ConfigError(f"sample_sizes must be at most {LARGEST_SAMPLE}; got {self.sample_sizes}")
         if self.max_degree is not None and self.max_degree < 1:
             raise ConfigError(f"max_degree must be at least 1, or none for no cap; got {self.max_degree}")
         one_of("cap", self.cap, CAPS)

@@ -1,6 +1,6 @@
 /* The CPU form of the kernels, for machines with a C compiler; `library.py` compiles it on first use. The torch forms in
-   kernels/ say what each one computes. An index is checked before it is read: a kernel returns nonzero where one is
-   out of range, and its caller raises. */
+   kernels/ say what each one computes. An index is checked before it is read: a kernel returns OUTSIDE where one is out
+   of range, NO_MEMORY where there is none, both added where both are so; its caller raises. */
 
 #pragma once
 
@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { OUTSIDE = 1, NO_MEMORY = 2 };
 
 #define SERIAL (1 << 14) /* entries below which starting threads costs more than it saves */
 #define MAX(a, b) ((a) > (b) ? (a) : (b))

@@ -1,4 +1,5 @@
-"""What each kernel in C is called with. The torch form of the same name says what it computes."""
+"""What each kernel in C is called with: whole numbers of 64 bits one after the other (a graph's own may be of 32), and
+buffers that are large enough. The torch form of the same name says what it computes."""
 
 import torch
 from torch import Tensor
@@ -15,59 +16,66 @@ LARGEST_SAMPLE = 4096  # a row's draws lie on the stack
 def hop(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, step: int, size: int,
         grow: bool) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:  # fmt: skip
     """`step` is what leads from a row's key to its draw. With `grow`: rows and keys followed by those drawn."""
-    count, rows, keys = len(rows), rows.contiguous(), keys.contiguous()
+    count, rows, keys = len(rows), _whole(rows), _whole(keys)
     present, draw = torch.empty(count, dtype=torch.bool), torch.empty_like(keys)
     out_rows = keys.new_empty(count * (1 + size) if grow else (count, size))
     out_keys = torch.empty_like(out_rows) if grow else None
-    call("hop", indptr.contiguous(), indices.contiguous(), _wide(indices), len(indptr) - 1, len(indices), rows, keys,
-         step, count, size, out_rows, out_keys, present, draw)  # fmt: skip
+    call("hop", indptr.contiguous(), *_index(indices), len(indptr) - 1, len(indices), rows, keys, step, count, size,
+         out_rows, out_keys, present, draw)  # fmt: skip
     return out_rows, out_keys, present, draw
 
 
 def readable(table: Tensor) -> bool:
     """Whether rows of it can be read: floats of a known kind, one after the other."""
-    return table.dtype in KINDS and table.stride(1) == 1
+    return table.dtype in KINDS and table.stride(1) == 1 and table.device.type == "cpu"
+
+
+def writable(out: Tensor) -> bool:
+    return out.dtype == torch.float32 and readable(out)
 
 
 def gather_joined(table: Tensor, rows: Tensor, neighborhood: Neighborhood, mixed: bool, shift: Tensor, scale: Tensor,
                   out: Tensor, mean_at: int) -> None:  # fmt: skip
-    index, offsets = neighborhood.index.contiguous(), neighborhood.offsets
-    if offsets is not None:
-        offsets = offsets.to(index.dtype).contiguous()
-    call("gather_joined", table, KINDS[table.dtype], table.stride(0), *table.shape, rows.contiguous(), index,
-         _wide(index), index.numel(), offsets, len(rows), neighborhood.size, neighborhood.present.contiguous(), mixed,
+    assert len(out) >= len(rows)
+    assert out.shape[1] >= mean_at + table.shape[1]
+    index, wide = _index(neighborhood.index)
+    offsets = None if neighborhood.offsets is None else _whole(neighborhood.offsets)
+    call("gather_joined", table, KINDS[table.dtype], table.stride(0), *table.shape, _whole(rows), index, wide,
+         index.numel(), offsets, len(rows), neighborhood.size, neighborhood.present.contiguous(), mixed,
          shift.contiguous(), scale.contiguous(), out, out.stride(0), mean_at)  # fmt: skip
 
 
 def scaled_rows(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out: Tensor) -> None:
-    call("scaled_rows", table, KINDS[table.dtype], table.stride(0), *table.shape, nodes.contiguous(), len(nodes),
+    assert len(out) >= len(nodes)
+    assert out.shape[1] >= table.shape[1]
+    call("scaled_rows", table, KINDS[table.dtype], table.stride(0), *table.shape, _whole(nodes), len(nodes),
          shift.contiguous(), scale.contiguous(), out, out.stride(0))  # fmt: skip
 
 
 def reduce_rows(table: Tensor, neighborhood: Neighborhood, mode: str) -> Tensor:
     """Over ragged neighborhoods."""
     assert neighborhood.offsets is not None
-    index, out = neighborhood.index.contiguous(), scratch.take(neighborhood.num_rows, table.shape[1])
-    call("reduce_rows", table, *table.shape, index, _wide(index), len(index),
-         neighborhood.offsets.to(index.dtype).contiguous(), len(out), MODES[mode], out)  # fmt: skip
+    (index, wide), out = _index(neighborhood.index), scratch.take(neighborhood.num_rows, table.shape[1])
+    call("reduce_rows", table, *table.shape, index, wide, len(index), _whole(neighborhood.offsets), len(out),
+         MODES[mode], out)  # fmt: skip
     return out
 
 
 def gathered_maximum(table: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     best, winner = (scratch.take(len(index), table.shape[1], kind) for kind in (torch.float32, torch.int16))
-    call("gathered_maximum", table, *table.shape, index.contiguous(), *index.shape, best, winner)
+    call("gathered_maximum", table, *table.shape, _whole(index), *index.shape, best, winner)
     return best, winner
 
 
 def winners_sum(grad: Tensor, x: Tensor, index: Tensor, winner: Tensor) -> Tensor:
     total = scratch.take(grad.shape[1], x.shape[1])
-    call("winners_sum", grad, grad.shape[1], x, *x.shape, index.contiguous(), winner, *index.shape, total)
+    call("winners_sum", grad, grad.shape[1], x, *x.shape, _whole(index), winner.contiguous(), *index.shape, total)
     return total
 
 
 def lstm_step(gates: Tensor, table: Tensor, places: Tensor, bias: Tensor, before: Tensor | None, cells: Tensor,
               state: Tensor) -> None:  # fmt: skip
-    call("lstm_step", gates, table, len(table), places.contiguous(), bias, before, cells, state, *state.shape)
+    call("lstm_step", gates, table, len(table), _whole(places), bias, before, cells, state, *state.shape)
 
 
 def lstm_step_gradient(gates: Tensor, before: Tensor | None, cells: Tensor, d_state: Tensor, d_cells: Tensor,
@@ -88,9 +96,15 @@ def relu_unit_gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, uni
 
 def dropout(h: Tensor, threshold: int, factor: float, keys: Tensor, step: int) -> Tensor:
     out = scratch.take_like(h)
-    call("dropout", h, *h.shape, threshold, factor, keys.contiguous(), step, out)
+    call("dropout", h, *h.shape, threshold, factor, _whole(keys), step, out)
     return out
 
 
-def _wide(index: Tensor) -> bool:
-    return index.dtype == torch.int64
+def _whole(numbers: Tensor) -> Tensor:
+    return numbers.to(torch.int64).contiguous()
+
+
+def _index(index: Tensor) -> tuple[Tensor, bool]:
+    """As it is where it is of 32 or 64 bits, and whether it is of 64."""
+    index = index.contiguous() if index.dtype == torch.int32 else _whole(index)
+    return index, index.dtype == torch.int64

@@ -3,21 +3,21 @@
 /* kernels/join.py, gather_joined: each row's own features and its neighbors' mean, side by side or mixed. `offsets` is
    null where every row has `size` neighbors. */
 int gather_joined(const void *table, int64_t kind, int64_t stride, int64_t num_rows, int64_t dim, const int64_t *rows,
-                  const void *index, int64_t wide, int64_t entries, const void *offsets, int64_t count, int64_t size,
-                  const uint8_t *present,
-                  int64_t mixed, const float *shift, const float *scale, float *out, int64_t out_stride, int64_t mean_at,
-                  int64_t threads) {
+                  const void *index, int64_t wide, int64_t entries, const int64_t *offsets, int64_t count, int64_t size,
+                  const uint8_t *present, int64_t mixed, const float *shift, const float *scale, float *out,
+                  int64_t out_stride, int64_t mean_at, int64_t threads) {
     int bad = 0;
 #pragma omp parallel reduction(| : bad) num_threads(threads) if (count * dim > SERIAL)
     {
-        float *sum = malloc(dim * sizeof(float));
+        float *sum = malloc(MAX(dim, 1) * sizeof(float));
 #pragma omp for schedule(dynamic, 16)
         for (int64_t r = 0; r < count; r++) {
-            int64_t first = offsets ? at(offsets, wide, r) : r * size;
-            int64_t n = !present[r] ? 0 : offsets ? at(offsets, wide, r + 1) - first : size;
+            if (!sum) { bad = NO_MEMORY; continue; }
+            int64_t first = offsets ? offsets[r] : r * size;
+            int64_t n = !present[r] ? 0 : offsets ? offsets[r + 1] - first : size;
             if (rows[r] < 0 || rows[r] >= num_rows || first < 0 || n < 0 || first + n > entries ||
-                outside(index, wide, first, n, num_rows)) { bad = 1; continue; }
-            float *own = out + r * out_stride, *mean = own + mean_at, by = 1.0f / MAX(n + mixed, 1);
+                outside(index, wide, first, n, num_rows)) { bad |= OUTSIDE; continue; }
+            float *own = out + r * out_stride, *mean = own + mean_at, by = 1.0f / (float)MAX(n + mixed, 1);
             if (mixed) set(table, kind, stride, rows[r], dim, sum);
             else {
                 set(table, kind, stride, rows[r], dim, own);
@@ -41,9 +41,8 @@ int scaled_rows(const void *table, int64_t kind, int64_t stride, int64_t num_row
     int64_t bytes = dim * (kind == FLOAT32 ? 4 : 2), pitch = stride * (kind == FLOAT32 ? 4 : 2);
 #pragma omp parallel for schedule(static) reduction(| : bad) num_threads(threads) if (count * dim > SERIAL)
     for (int64_t r = 0; r < count; r++) {
-        if (rows[r] < 0 || rows[r] >= num_rows) { bad = 1; continue; }
-        if (r + AHEAD < count && rows[r + AHEAD] >= 0 && rows[r + AHEAD] < num_rows)
-            prefetch((const char *)table + rows[r + AHEAD] * pitch, bytes);
+        if (rows[r] < 0 || rows[r] >= num_rows) { bad = OUTSIDE; continue; }
+        if (r + AHEAD < count) prefetch(table, pitch, rows[r + AHEAD], bytes);
         float *restrict into = out + r * out_stride;
         set(table, kind, stride, rows[r], dim, into);
         for (int64_t c = 0; c < dim; c++) into[c] = (into[c] - shift[c]) * scale[c];
@@ -55,18 +54,18 @@ int scaled_rows(const void *table, int64_t kind, int64_t stride, int64_t num_row
 enum mode { SUM, MEAN, LARGEST };
 
 int reduce_rows(const float *table, int64_t num_rows, int64_t dim, const void *index, int64_t wide, int64_t entries,
-                const void *offsets, int64_t count, int64_t mode, float *out, int64_t threads) {
+                const int64_t *offsets, int64_t count, int64_t mode, float *out, int64_t threads) {
     int bad = 0;
 #pragma omp parallel for schedule(dynamic, 16) reduction(| : bad) num_threads(threads) if (entries * dim > SERIAL)
     for (int64_t r = 0; r < count; r++) {
-        int64_t first = at(offsets, wide, r), n = at(offsets, wide, r + 1) - first;
-        if (first < 0 || n < 0 || first + n > entries || outside(index, wide, first, n, num_rows)) { bad = 1; continue; }
+        int64_t first = offsets[r], n = offsets[r + 1] - first;
+        if (first < 0 || n < 0 || first + n > entries || outside(index, wide, first, n, num_rows)) { bad = OUTSIDE; continue; }
         float *restrict into = out + r * dim;
         memset(into, 0, dim * sizeof(float));
         if (mode != LARGEST) add_rows_float32(table, dim, index, wide, first, n, entries - first, dim, into);
         else if (n) memcpy(into, table + at(index, wide, first) * dim, dim * sizeof(float));
         if (mode == MEAN && n)
-            for (int64_t c = 0; c < dim; c++) into[c] *= 1.0f / n;
+            for (int64_t c = 0; c < dim; c++) into[c] *= 1.0f / (float)n;
         for (int64_t j = 1; mode == LARGEST && j < n; j++) {
             const float *row = table + at(index, wide, first + j) * dim;
             for (int64_t c = 0; c < dim; c++) into[c] = row[c] > into[c] ? row[c] : into[c];

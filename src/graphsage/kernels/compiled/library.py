@@ -22,7 +22,6 @@ from torch import Tensor
 
 from graphsage.atomic import atomic_file
 from graphsage.cache_folder import cache_folder
-from graphsage.errors import OutputError
 
 SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 # Sums may be reordered, so that they are made in vectors. Not -ffast-math: linking with it would change how the whole
@@ -30,6 +29,8 @@ SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 FLAGS = ["-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fassociative-math", "-fno-signed-zeros",
          "-fopenmp", "-fPIC", "-shared"]  # fmt: skip
 FLAGS += ["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else []
+NO_MEMORY = 2  # common.h
+PATIENCE = 120.0  # seconds for a compiler that needs one or two
 _log = logging.getLogger(__name__)
 
 
@@ -42,8 +43,8 @@ def library() -> ctypes.CDLL | None:
     try:
         return _kept(compiler)
     except (OSError, subprocess.SubprocessError) as error:
-        said = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) and error.stderr else str(error)
-        _log.warning("kernels run in their torch form, as %s could not compile them: %s", compiler[0], said)
+        said = isinstance(error, subprocess.CalledProcessError) and error.stderr.strip()
+        _log.warning("kernels run in their torch form, as %s could not make them: %s", compiler[0], said or error)
         return None
 
 
@@ -51,7 +52,10 @@ def call(name: str, *arguments: Tensor | int | float | None) -> None:
     """Run a kernel on as many threads as torch uses. Whole numbers are 64 bits wide there, others float32."""
     loaded = library()
     assert loaded is not None
-    if getattr(loaded, name)(*(_argument(each) for each in (*arguments, torch.get_num_threads()))):
+    found = getattr(loaded, name)(*(_argument(each) for each in (*arguments, torch.get_num_threads())))
+    if found & NO_MEMORY:
+        raise MemoryError(f"{name}: there is no memory left")
+    if found:
         raise IndexError(f"{name}: an index is out of range; the graph's arrays do not fit together")
 
 
@@ -66,44 +70,50 @@ def _argument(value: Tensor | int | float | None) -> object:
 def _compiler() -> list[str] | None:
     """CC, or what is called cc, gcc or clang here."""
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
-        command = shlex.split(name)
-        if command and shutil.which(command[0]):
-            return command
+        with suppress(ValueError):  # a quotation mark without its other half
+            command = shlex.split(name)
+            if command and shutil.which(command[0]):
+                return command
     return None
 
 
 def _kept(compiler: list[str]) -> ctypes.CDLL:
     """Named by the sources, the flags and what the compiler knows of this processor: homes may be shared by several."""
-    knows = subprocess.run([*compiler, "-march=native", "-E", "-dM", "-x", "c", os.devnull], check=True,
-                           capture_output=True, timeout=60).stdout  # fmt: skip
+    knows = _said([*compiler, "-march=native", "-E", "-dM", "-x", "c", os.devnull])
     texts = [path.read_bytes() for path in SOURCES]
-    name = hashlib.sha256(b"\0".join([*texts, *map(os.fsencode, [*compiler, *FLAGS]), knows])).hexdigest()[:32]
-    path = cache_folder() / "kernels" / f"{name}.so"
+    name = hashlib.sha256(b"\0".join([*texts, *map(os.fsencode, [*compiler, *FLAGS]), knows.encode()])).hexdigest()[:32]
+    with suppress(OSError):  # a cache that cannot be written, that others can write, or whose files may not be run
+        return _cached(compiler, cache_folder() / "kernels" / f"{name}.so")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernels.so"
+        _compile(compiler, path)
+        return ctypes.CDLL(str(path))
+
+
+def _cached(compiler: list[str], path: Path) -> ctypes.CDLL:
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    if not _ours(path.parent):
+        raise PermissionError(f"others may write to {path.parent}")
     if path.exists() and _ours(path):
         with suppress(OSError):  # a damaged file is made again
             return ctypes.CDLL(str(path))
-    try:
-        with atomic_file(path) as temporary:
-            _compile(compiler, temporary)
-        if _ours(path):
-            return ctypes.CDLL(str(path))
-    except OutputError:
-        pass
-    with tempfile.TemporaryDirectory() as folder:  # a cache that cannot be written, or that others can write
-        _compile(compiler, Path(folder) / "kernels.so")
-        return ctypes.CDLL(str(Path(folder) / "kernels.so"))
+    with atomic_file(path) as temporary:
+        _compile(compiler, temporary)
+    return ctypes.CDLL(str(path))
 
 
 def _compile(compiler: list[str], path: Path) -> None:
     sources = [str(source) for source in SOURCES if source.suffix == ".c"]
-    command = [*compiler, *FLAGS, "-o", str(path), *sources, "-lm"]
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    _said([*compiler, *FLAGS, "-o", str(path), *sources, "-lm"])
+
+
+def _said(command: list[str]) -> str:
+    """What a compiler wrote; it is asked nothing, and may write in any alphabet."""
+    return subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
+                          errors="replace", timeout=PATIENCE).stdout  # fmt: skip
 
 
 def _ours(path: Path) -> bool:
     """Whether nobody but this user, or root, can have put code there."""
-    for place in (path, path.parent):
-        about = place.stat()
-        if about.st_uid not in (0, os.getuid()) or about.st_mode & 0o022:
-            return False
-    return True
+    about = path.stat()
+    return about.st_uid in (0, os.getuid()) and not about.st_mode & 0o022

@@ -10,7 +10,12 @@ static inline float exponential(float x) {
 
 static inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
 
-static inline float tangent(float x) { return 2.0f / (1.0f + exponential(-2.0f * x)) - 1.0f; }
+/* Near zero by its series: the difference of two numbers near 1 would lose what is small. */
+static inline float tangent(float x) {
+    float square = x * x, far = 2.0f / (1.0f + exponential(-2.0f * x)) - 1.0f;
+    float near = x * (1.0f + square * (-0.333333333f + square * (0.133333333f - square * 5.3968254e-2f)));
+    return square < 0.04f ? near : far;
+}
 
 /* One row of what follows. `first` is a constant where it is called: a loop with a choice inside makes no vectors. */
 static inline void row_step(float *restrict gate, const float *restrict row, const float *restrict bias,
@@ -47,7 +52,7 @@ int lstm_step(float *gates, const float *table, int64_t num_rows, const int64_t 
     int bad = 0;
 #pragma omp parallel for schedule(static) reduction(| : bad) num_threads(threads) if (count * dim > SERIAL)
     for (int64_t r = 0; r < count; r++) {
-        if (places[r] < 0 || places[r] >= num_rows) { bad = 1; continue; }
+        if (places[r] < 0 || places[r] >= num_rows) { bad = OUTSIDE; continue; }
         const float *row = table + places[r] * 4 * dim;
         float *gate = gates + r * 4 * dim, *cell = cells + r * dim, *out = state + r * dim;
         if (before) row_step(gate, row, bias, before + r * dim, cell, out, dim, 0);

@@ -6,11 +6,12 @@ int gathered_maximum(const float *table, int64_t num_rows, int64_t dim, const in
     int bad = 0;
 #pragma omp parallel reduction(| : bad) num_threads(threads) if (count * dim > SERIAL)
     {
-        int32_t *which = malloc(dim * sizeof(int32_t));
+        int32_t *which = malloc(MAX(dim, 1) * sizeof(int32_t));
 #pragma omp for schedule(dynamic, 16)
         for (int64_t r = 0; r < count; r++) {
             const int64_t *places = index + r * size;
-            if (outside(places, 1, 0, size, num_rows)) { bad = 1; continue; }
+            if (!which) { bad = NO_MEMORY; continue; }
+            if (size < 1 || size > INT16_MAX || outside(places, 1, 0, size, num_rows)) { bad |= OUTSIDE; continue; }
             float *restrict top = best + r * dim;
             memcpy(top, table + places[0] * dim, dim * sizeof(float));
             memset(which, 0, dim * sizeof(int32_t));
@@ -51,12 +52,16 @@ static void add_winners(const float *grad, const int16_t *winner, int64_t column
 
 int winners_sum(const float *grad, int64_t columns, const float *x, int64_t num_rows, int64_t dim, const int64_t *index,
                 const int16_t *winner, int64_t count, int64_t size, float *total, int64_t threads) {
-    if (outside(index, 1, 0, count * size, num_rows)) return 1;
+    int bad = outside(index, 1, 0, count * size, num_rows) ? OUTSIDE : 0;
+    for (int64_t i = 0; i < count * columns; i++) bad |= winner[i] < 0 || winner[i] >= size;
+    if (bad) return OUTSIDE;
     int64_t pieces = (dim + PIECE - 1) / PIECE;
-#pragma omp parallel for schedule(static) num_threads(threads) if (count * columns > SERIAL)
+#pragma omp parallel for schedule(static) reduction(| : bad) num_threads(threads) if (count * columns > SERIAL)
     for (int64_t part = 0; part < threads; part++) {
         int64_t begin = part * columns / threads, end = (part + 1) * columns / threads, mine = end - begin;
+        if (pieces == 0 || mine == 0) continue;
         lanes *copied = aligned_alloc(64, ROWS * size * PIECE * 4), *sums = aligned_alloc(64, pieces * mine * PIECE * 4);
+        if (!copied || !sums) { bad = NO_MEMORY; goto done; }
         memset(copied, 0, ROWS * size * PIECE * 4);
         memset(sums, 0, pieces * mine * PIECE * 4);
         for (int64_t r = 0; r < count; r += ROWS) {
@@ -72,8 +77,9 @@ int winners_sum(const float *grad, int64_t columns, const float *x, int64_t num_
         for (int64_t p = 0; p < pieces; p++)
             for (int64_t c = 0; c < mine; c++)
                 memcpy(total + (begin + c) * dim + p * PIECE, sums + (p * mine + c) * WIDE, MIN(PIECE, dim - p * PIECE) * 4);
+    done:
         free(copied);
         free(sums);
     }
-    return 0;
+    return bad;
 }

@@ -21,8 +21,11 @@ static inline float from_float16(uint16_t bits) {
 
 static inline float from_bfloat16(uint16_t bits) { return as_float((uint32_t)bits << 16); }
 
-static inline void prefetch(const char *row, int64_t bytes) {
-    for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(row + b, 0, 3);
+/* Row i of a table whose rows begin every `pitch` bytes. It need not exist: nothing is read, and its address is computed
+   in arithmetic that wraps. */
+static inline void prefetch(const void *table, int64_t pitch, int64_t i, int64_t bytes) {
+    uintptr_t row = (uintptr_t)table + (uintptr_t)i * (uintptr_t)pitch;
+    for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch((const char *)(row + (uintptr_t)b), 0, 3);
 }
 
 /* For each kind: `set` writes row i into `sum`; `add_rows` adds the rows index[first .. first + size). Four rows are
@@ -39,7 +42,7 @@ static inline void prefetch(const char *row, int64_t bytes) {
             for (int64_t k = 0; k < 4; k++) {                                                                         \
                 row[k] = x + at(index, wide, first + j + k) * stride;                                                 \
                 if (j + k + AHEAD < ahead)                                                                            \
-                    prefetch((const char *)(x + at(index, wide, first + j + k + AHEAD) * stride), dim * sizeof(type));\
+                    prefetch(x, stride * sizeof(type), at(index, wide, first + j + k + AHEAD), dim * sizeof(type));   \
             }                                                                                                         \
             const type *a = row[0], *b = row[1], *c = row[2], *d = row[3];                                            \
             for (int64_t i = 0; i < dim; i++)                                                                         \

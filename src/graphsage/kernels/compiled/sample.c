@@ -10,10 +10,10 @@ int hop(const int64_t *indptr, const void *indices, int64_t wide, int64_t num_no
 #pragma omp parallel for schedule(static) reduction(| : bad) num_threads(threads) if (count * size > SERIAL)
     for (int64_t r = 0; r < count; r++) {
         int64_t v = rows[r], chosen[size];
-        if (v < 0 || v >= num_nodes) { bad = 1; continue; }
+        if (v < 0 || v >= num_nodes) { bad = OUTSIDE; continue; }
         uint64_t draw = mix((uint64_t)keys[r] + step);
         int64_t start = indptr[v], degree = indptr[v + 1] - start;
-        if (start < 0 || degree < 0 || start + degree > num_edges) { bad = 1; continue; }
+        if (start < 0 || degree < 0 || start + degree > num_edges) { bad = OUTSIDE; continue; }
         int64_t *out = out_rows + (out_keys ? count : 0) + r * size;
         if (degree >= size)
             for (int64_t j = 0; j < size; j++) {

@@ -28,8 +28,8 @@ int relu_unit_gradient(const float *grad, const float *y, const float *inverse, 
         if (unit && by * epsilon < 1) /* below epsilon the length is a constant */
             for (int64_t c = 0; c < dim; c++) along += g[c] * h[c];
         for (int64_t c = 0; c < dim; c++) {
-            float value = (g[c] - along * h[c]) * by;
-            into[c] = relu && !(h[c] > 0) ? 0 : value;
+            float value = unit ? (g[c] - along * h[c]) * by : g[c];
+            into[c] = relu && h[c] <= 0 ? 0 : value;
         }
     }
     return 0;
