@@ -149,9 +149,10 @@ def test_a_trial_is_kept_with_its_settings_and_a_damaged_file_is_named(tmp_path:
     record = json.loads(path.read_text())
     assert path.name.startswith("ppi-mean-")
     assert (record["settings"], record["hardware"]) == ({"lr": 0.01, "seed": 0}, "an abacus")
-    path.write_text("{}")
-    with pytest.raises(DataError, match="delete it"):
-        trials.run([trial])
+    for text in ("{}", "[1]", '{"result": {}}', '{"settings": {"lr": 0.01}, "result": {}}'):
+        path.write_text(text)
+        with pytest.raises(DataError, match="delete it"):
+            trials.run([trial])
 
 
 def test_a_folder_that_cannot_be_written_is_named_before_a_trial_is_made(tmp_path: Path) -> None:

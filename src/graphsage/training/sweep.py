@@ -125,7 +125,8 @@ class Trials:
             return None
         try:
             record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            dict(record["result"])
+            if not (dict(record["result"]) and "settings" in record):
+                raise ValueError("it has no settings or no result")
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is no trial ({error}); delete it, and it is made again") from error
         return record
