@@ -49,6 +49,15 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
+def make_folder(path: str | Path) -> None:
+    """A folder in which files can be written, or an OutputError now rather than at the first file."""
+    path = Path(path)
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+
+
 def _swap(new: Path, path: Path) -> None:
     """Put folder `new` where `path` is; a failure half way puts the old one back."""
     aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent))

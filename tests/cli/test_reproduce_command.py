@@ -49,7 +49,7 @@ def test_a_piece_of_table_1_is_made_and_reported(graphsage: Command, data: str, 
 
 def test_a_sitting_that_is_over_ends_with_code_3(graphsage: Command, data: str, tmp_path: Path) -> None:
     answer = graphsage("reproduce", "table1", "--data", data, "--profile", "tiny", "--out", tmp_path / "out",
-                       "--minutes", "-1")  # fmt: skip
+                       "--minutes", "0")  # fmt: skip
     assert answer.code == 3
     assert "run the same command again" in answer.err
 

@@ -8,6 +8,7 @@ from graphsage.experiments import evidence, evidence_figures
 from graphsage.experiments.claims import CLAIMS, FAILS, HOLDS, PENDING, UNTESTED, judged
 from graphsage.experiments.paper import NAMES, ROWS, SETTINGS, table1
 from graphsage.experiments.record import MEASURED, spread
+from graphsage.experiments.sections import claims as claims_section
 from graphsage.experiments.wilcoxon import check, compared
 
 EMPTY: dict[str, dict[str, Any] | None] = dict.fromkeys(MEASURED)
@@ -157,3 +158,30 @@ def test_facts_that_were_not_made_are_not_said_to_be_out_of_reach() -> None:
     for find in (evidence_figures.edges_back, evidence_figures.reddit_edges_back, evidence_figures.empty_proteins):
         assert find(EMPTY).pending
         assert not find({**EMPTY, "facts": {"rows": []}}).pending
+
+
+def test_a_row_names_the_profiles_it_was_judged_by_and_the_report_marks_the_quick_one() -> None:
+    facts = {"profile": "quick", "rows": [{"data": "ppi", "nodes_without_features": 0.42}]}
+    turned = {"profile": "quick", "rows": [{"test_micro_f1": spread([v])} for v in (0.8, 0.2, 0.7)]}
+    records = {**PAPER, "table1": {"profile": "full", "rows": paper_rows()}, "facts": facts, "rotation": turned}
+    named = {claim.name: judged(claim, records) for claim in CLAIMS}
+    assert named["proteins without features"]["profiles"] == {"facts": "quick"}
+    assert named["gain over GCN"]["profiles"] == {"table1": "full"}
+    shown = {row[0]: row[3] for row in claims_section({"rows": list(named.values())}).tables[0].rows}
+    assert shown["✓ rotation"].endswith("aligned 0.700 (quick)")
+    assert shown["✓ proteins without features"] == "42.0%"  # nothing was trained for it
+    assert "quick" not in shown["✓ gain over GCN"]
+
+
+def test_a_claim_that_fails_at_one_learning_rate_says_so() -> None:
+    points = [{"data": "d", "aggregator": "pool", "k": k, "test_micro_f1": spread([f1])}
+              for k, f1 in ((1, 0.5), (2, 0.5), (3, 0.1))]  # fmt: skip
+    pairs = [{"data": "d", "aggregator": name, "test_micro_f1": spread([f1])}
+             for name, f1 in (("pool", 0.5), ("meanpool", 0.6))]  # fmt: skip
+    settings = {"lr": 0.01, "steps": 200}
+    records = {**EMPTY, "depth": {"settings": settings, "points": points},
+               "pooling": {"settings": settings, "rows": pairs}}  # fmt: skip
+    for find in (evidence_figures.second_layer, evidence_figures.third_layer, evidence_figures.pooling):
+        assert find(records).why.endswith("; learning rate 0.01 and 200 steps for all, not swept")
+    assert evidence_figures.third_layer(records).why.startswith("-80.0% is outside of -2% to +5%")
+    assert evidence_figures.pooling(records).why.startswith("they differ on d;")

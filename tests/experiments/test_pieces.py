@@ -8,10 +8,11 @@ import pytest
 
 from graphsage.experiments.data import Source
 from graphsage.experiments.pieces import joined
+from graphsage.experiments.record import spread
 from graphsage.experiments.reproduce import reproduce
 from graphsage.experiments.rows import readings
+from graphsage.experiments.table1_sections import drifts, settings
 from graphsage.experiments.table1_sections import readings as sentence
-from graphsage.experiments.table1_sections import settings
 from graphsage.graph.storage import save_graph
 from graphsage.training.sweep import Unfinished
 from planted import planted_graph, planted_split
@@ -52,7 +53,7 @@ def test_a_sitting_that_is_over_writes_the_rows_that_there_are(sources: tuple[So
     made = read(out, "table1")["rows"]
     (out / "table1.json").unlink()
     with pytest.raises(Unfinished):
-        reproduce("table1", session(sources[:1], out, minutes=-1.0))
+        reproduce("table1", session(sources[:1], out, minutes=0))
     assert read(out, "table1")["rows"] == made
 
 
@@ -100,3 +101,13 @@ def test_the_report_says_which_reading_of_the_unsupervised_rates_won() -> None:
     assert told.endswith("ppi: as printed for gcn, only times the batch size was tried for pool.")
     assert "2e-06, 2e-07, 2e-08" in told
     assert sentence({"rows": rows[2:]}) == ""
+
+
+def test_the_report_says_where_validation_and_test_nodes_differ() -> None:
+    def row(data: str, val: float, test: float) -> dict[str, Any]:
+        return {"data": data, "aggregator": "mean", "val_micro_f1": spread([val]), "test_micro_f1": spread([test])}
+
+    rows = [row("moved", 0.75, 0.5), row("moved", 0.65, 0.4), row("same", 0.7, 0.65), {"data": "moved"}]
+    told = drifts({"rows": rows})
+    assert told.startswith("On moved GraphSAGE scores 0.70 on validation and 0.45 on test nodes")
+    assert "same" not in told

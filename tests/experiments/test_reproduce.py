@@ -93,7 +93,7 @@ def test_a_sweep_can_be_narrowed_to_some_rates_and_small_models(sources: tuple[S
 
 def test_a_sitting_that_is_over_says_what_is_left(sources: tuple[Source, ...], tmp_path: Path) -> None:
     with pytest.raises(Unfinished, match="continue"):
-        reproduce("table1", session(sources[:1], tmp_path / "out", minutes=-1.0))
+        reproduce("table1", session(sources[:1], tmp_path / "out", minutes=0))
     assert not (tmp_path / "out" / "table1.json").exists()
 
 
@@ -130,7 +130,7 @@ def test_the_module_runs_by_itself_and_reports_mistakes(
     monkeypatch.setitem(profiles.PROFILES, "tiny", TINY)
     data = ["--data", f"one={sources[0].path}", "--profile", "tiny", "--out", str(tmp_path / "out"), "--device", "cpu"]
     assert main(["table1", *data, "--only", "supervised,mean"]) == 0
-    assert main(["table1", *data, "--minutes", "-1"]) == 3
+    assert main(["table1", *data, "--minutes", "0"]) == 3
     assert main(["table1", "--data", "one", "--out", str(tmp_path)]) == 2
     assert "needs a path" in capsys.readouterr().err
 
@@ -170,8 +170,9 @@ def test_several_graphs_alone_are_reproduced_as_far_as_they_go(
     from graphsage.experiments import reproduce as module
 
     monkeypatch.setattr(module, "EXPERIMENTS", ("rotation", "facts"))
-    monkeypatch.setattr(module, "write_report", lambda out: out)
-    reproduce("all", session(sources[1:], tmp_path / "out"))
+    monkeypatch.setattr(module, "write_report", lambda out: out / "report.html")
+    written = reproduce("all", session(sources[1:], tmp_path / "out"))
+    assert [path.name for path in written] == ["facts.json", "report.html"]
     assert (tmp_path / "out" / "facts.json").exists()
     assert "left out" in capsys.readouterr().err
     with pytest.raises(DataError, match="needs one"):

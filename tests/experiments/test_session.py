@@ -28,7 +28,7 @@ def test_foreign_files_among_the_trials_do_not_end_an_experiment(tmp_path: Path)
     assert session(tmp_path).machines() == ["H200"]
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "\x00"])
+@pytest.mark.parametrize("text", ["{", "[1]", "\x00", "{}", '{"profile": "quick"}'])
 def test_a_result_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "table1.json").write_text(text)
     for read in (lambda: session(tmp_path).earlier("table1"), lambda: read_records(tmp_path)):
@@ -47,6 +47,17 @@ def test_a_piece_that_the_profile_does_not_have_is_refused(tmp_path: Path) -> No
 def test_there_is_at_least_one_seed(tmp_path: Path, seeds: int) -> None:
     with pytest.raises(ConfigError, match="seeds must be at least 1"):
         start((Source("setmm"),), profile_named("quick"), tmp_path, seeds=seeds)
+
+
+@pytest.mark.parametrize("minutes", [-1.0, float("nan"), float("inf")])
+def test_the_time_of_a_sitting_is_a_number(tmp_path: Path, minutes: float) -> None:
+    with pytest.raises(ConfigError, match="--minutes must be a number from 0 on"):
+        start((Source("setmm"),), profile_named("quick"), tmp_path, minutes=minutes)
+
+
+def test_no_claim_is_judged_in_a_folder_without_results(tmp_path: Path) -> None:
+    assert main(["claims", "--out", str(tmp_path)]) == 2
+    assert not (tmp_path / "claims.json").exists()
 
 
 def test_what_reads_only_results_needs_no_data(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphsage.errors import DataError
+from graphsage.errors import DataError, OutputError
 from graphsage.training.sweep import Result, Trial, Trials, Unfinished, best, paper_grid, sweep, swept
 
 
@@ -149,9 +149,23 @@ def test_a_trial_is_kept_with_its_settings_and_a_damaged_file_is_named(tmp_path:
     record = json.loads(path.read_text())
     assert path.name.startswith("ppi-mean-")
     assert (record["settings"], record["hardware"]) == ({"lr": 0.01, "seed": 0}, "an abacus")
-    path.write_text("{}")
-    with pytest.raises(DataError, match="delete it"):
-        trials.run([trial])
+    for text in ("{}", "[1]", '{"result": {}}', '{"settings": {"lr": 0.01}, "result": {}}'):
+        path.write_text(text)
+        with pytest.raises(DataError, match="delete it"):
+            trials.run([trial])
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_a_trial_is_made(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def evaluate(trial: Trial) -> Result:
+        made.append(trial.label)
+        return {"val": 0.0}
+
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot write"):
+        Trials(tmp_path / "file" / "trials", evaluate).run([Trial("a", {})])
+    assert made == []
 
 
 def test_other_settings_are_another_file() -> None:

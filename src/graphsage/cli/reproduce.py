@@ -64,18 +64,16 @@ def command(
     if what == "report":
         written = [str(write_report(out))]
     else:
-        made = names(what)
+        names(what)  # a wrong name is told before the device is looked for
         at_once = jobs or (1 if choose_device(device).type == "cuda" else _cores())
         session = open_session(data or [], profile, out, what=what, only=only, seeds=seeds, jobs=at_once, device=device,
                                minutes=minutes, rates=rates, small=small,
                                walks=not no_deepwalk, on_done=tell)  # fmt: skip
         try:
-            reproduce(what, session)
+            written = [str(path) for path in reproduce(what, session)]
         except Unfinished as more:
             say(str(more))
             raise typer.Exit(MORE) from None
-        written = [str(out / f"{name}.json") for name in made]
-        written += [str(out / "report.html")] if what == "all" else []
     if json:
         print_json({"what": what, "written": written})
     else:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from graphsage.errors import DataError
 from graphsage.experiments import evidence
 from graphsage.experiments import evidence_figures as figures
 from graphsage.experiments.evidence import Found, Records
@@ -88,6 +89,8 @@ CLAIMS = (
 
 def run(session: Session) -> dict[str, Any]:
     records = {name: session.earlier(name) for name in MEASURED}
+    if not any(records.values()):
+        raise DataError(f"there is no result in {session.out}; run `graphsage reproduce table1` or another first")
     rows = [judged(claim, records) for claim in CLAIMS]
     body = {"rows": rows, "counts": {verdict: sum(row["verdict"] == verdict for row in rows)
                                      for verdict in VERDICTS}}  # fmt: skip
@@ -95,9 +98,24 @@ def run(session: Session) -> dict[str, Any]:
     return body
 
 
+class _Noted(dict[str, dict[str, Any] | None]):
+    """Records that know which of them were read."""
+
+    def __init__(self, records: Records) -> None:
+        super().__init__(records)
+        self.read: dict[str, None] = {}
+
+    def __getitem__(self, name: str) -> dict[str, Any] | None:
+        self.read[name] = None
+        return super().__getitem__(name)
+
+
 def judged(claim: Claim, records: Records) -> dict[str, Any]:
-    found = claim.find(records)
+    """A row of the ledger, with the profile of every result that it was judged by."""
+    noted = _Noted(records)
+    found = claim.find(noted)
+    profiles = {name: (records[name] or {}).get("profile") for name in noted.read if records[name] is not None}
     unknown = PENDING if found.pending else UNTESTED
     verdict = unknown if found.holds is None else HOLDS if found.holds else FAILS
     return {"claim": claim.name, "quote": claim.quote, "place": claim.place, "paper": claim.paper, "rule": claim.rule,
-            "ours": found.ours, "verdict": verdict, "why": found.why}  # fmt: skip
+            "ours": found.ours, "verdict": verdict, "why": found.why, "profiles": profiles}  # fmt: skip

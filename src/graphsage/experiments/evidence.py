@@ -134,7 +134,9 @@ def best_aggregators(records: Records) -> Found:
     best = {key: max(ROWS[4:], key=lambda name: rows[name]) for key, rows in full.items()}
     won = sum(name in ("GraphSAGE-LSTM", "GraphSAGE-pool") for name in best.values())
     each = ", ".join(f"{' '.join(key)}: {name.removeprefix('GraphSAGE-')}" for key, name in best.items())
-    return Found(f"{won} of {len(full)} ({each})", won > len(full) / 2, "" if won > len(full) / 2 else "see the list")
+    return Found(
+        f"{won} of {len(full)} ({each})", won > len(full) / 2, "" if won > len(full) / 2 else "not more than half"
+    )
 
 
 def _test(records: Records, a: str, b: str) -> dict[str, Any] | None:

@@ -15,6 +15,8 @@ from graphsage.training.score import Score
 MEASURED = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon")
 EXPERIMENTS = (*MEASURED, "claims")
 """In the order in which all are made: the last ones read what the others wrote."""
+_PARTS = {"figure2b": "points", "depth": "points", "figure3": "lines", "theory": "constructed"}
+"""What a result is made of, where that is not rows."""
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "graphsage")
 
 
@@ -64,7 +66,7 @@ def read_result(path: Path) -> dict[str, Any] | None:
         record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DataError(f"{path} is no result ({error}); delete it and make it again") from error
-    if not isinstance(record, dict):
+    if not isinstance(record, dict) or not {"profile", _PARTS.get(path.stem, "rows")} <= record.keys():
         raise DataError(f"{path} is no result of an experiment; delete it and make it again")
     return record
 

@@ -28,18 +28,21 @@ ONLY = (*TASKS, *FORMS, *AGGREGATORS)
 MORE = 3  # exit code: the time of this sitting is over, and there is more to do
 
 
-def reproduce(what: str, session: Session) -> None:
+def reproduce(what: str, session: Session) -> list[Path]:
     """Make one experiment or `all`; each is written as soon as it is there. `all` ends with the report, where
-    matplotlib is there to draw its pictures."""
+    matplotlib is there to draw its pictures. Returns the files written."""
+    written = []
     for name in names(what):
         try:
             importlib.import_module(f"graphsage.experiments.{name}").run(session)
+            written.append(session.out / f"{name}.json")
         except Inapplicable as reason:
             if what != "all":
                 raise
             print(f"{name} is left out: {reason}", file=sys.stderr, flush=True)
     if what == "all" and importlib.util.find_spec("matplotlib") is not None:
-        write_report(session.out)
+        written.append(write_report(session.out))
+    return written
 
 
 def names(what: str) -> tuple[str, ...]:

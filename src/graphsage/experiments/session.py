@@ -1,6 +1,7 @@
 """What every experiment of one reproduction shares: data, profile, the folder of trials, and how results are kept."""
 
 import json
+import math
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
@@ -118,6 +119,8 @@ def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: in
     """A session whose trials lie in `OUT/trials/PROFILE`; after `minutes` no new trial is begun."""
     if seeds is not None and seeds < 1:
         raise ConfigError(f"seeds must be at least 1; got {seeds}")
+    if minutes is not None and not 0 <= minutes < math.inf:
+        raise ConfigError(f"--minutes must be a number from 0 on; got {minutes}")
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
     trials = Trials(out / "trials" / profile.name, Evaluate(sources, device), jobs, deadline, on_done,
                     {"hardware": hardware(), "versions": versions()})  # fmt: skip

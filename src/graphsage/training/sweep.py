@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from graphsage.atomic import atomic_file
+from graphsage.atomic import atomic_file, make_folder
 from graphsage.errors import DataError
 
 SUPERVISED_RATES = (0.01, 0.001, 0.0001)
@@ -92,6 +92,8 @@ class Trials:
         known = {trial.file_name(): self.read(trial) for trial in asked}
         todo = {trial.file_name(): trial for trial in asked if known[trial.file_name()] is None}
         total = len(known)
+        if todo:
+            make_folder(self.folder)  # a trial of many minutes must not end where nothing can be written
 
         def keep(trial: Trial, result: Result) -> None:
             known[trial.file_name()] = result
@@ -123,7 +125,8 @@ class Trials:
             return None
         try:
             record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            dict(record["result"])
+            if not (dict(record["result"]) and "settings" in record):
+                raise ValueError("it has no settings or no result")
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is no trial ({error}); delete it, and it is made again") from error
         return record
