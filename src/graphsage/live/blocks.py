@@ -2,11 +2,11 @@
 
 A matrix product of another height may add up in another order, so that a node embedded alone and in a batch would
 differ in the last bits. Rows are padded to full blocks of ROWS instead: so few that a node alone wastes little, and
-enough to keep the processor's registers full.
+enough to keep the processor's registers full. Columns are padded to whole vectors of COLUMNS: with fewer, some
+processors' kernels add up a block's first rows in another order than its last.
 """
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,21 +17,25 @@ from torch.overrides import TorchFunctionMode
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 
-ROWS = 16
+ROWS, COLUMNS = 16, 16
 
 
-def _in_blocks(rows: Tensor, product: Callable[[Tensor], Tensor]) -> Tensor:
-    """`product` of ROWS rows at a time."""
+def _whole_columns(weight: Tensor) -> Tensor:
+    return F.pad(weight, (0, -weight.shape[1] % COLUMNS))
+
+
+def _in_blocks(rows: Tensor, weight: Tensor, bias: Tensor | None, width: int) -> Tensor:
+    """`rows @ weight + bias` of ROWS rows at a time, the first `width` columns; `weight` has whole columns."""
     parts = []
     for start in range(0, len(rows), ROWS):
         block = rows[start : start + ROWS]
         if len(block) < ROWS:
             block = torch.cat([block, block.new_zeros(ROWS - len(block), block.shape[1])])
-        parts.append(product(block))
+        parts.append(torch.mm(block, weight))
     if not parts:
-        return product(rows)
-    made = parts[0] if len(parts) == 1 else torch.cat(parts)
-    return made[: len(rows)]
+        return rows.new_zeros(0, width)
+    made = (parts[0] if len(parts) == 1 else torch.cat(parts))[: len(rows), :width]
+    return made.contiguous() if bias is None else made + bias
 
 
 class BlockLinear(nn.Linear):
@@ -43,13 +47,13 @@ class BlockLinear(nn.Linear):
     def over(linear: nn.Linear) -> None:
         """Make a BlockLinear of `linear`, whose weight must not change any more."""
         linear.__class__ = BlockLinear
-        linear.register_buffer("turned", linear.weight.detach().t().contiguous(), persistent=False)
+        turned = _whole_columns(linear.weight.detach().t()).contiguous()
+        linear.register_buffer("turned", turned, persistent=False)
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() != 2:
             return super().forward(input)
-        made = _in_blocks(input, lambda block: torch.mm(block, self.turned))
-        return made if self.bias is None else made + self.bias
+        return _in_blocks(input, self.turned, self.bias, self.out_features)
 
 
 class Blocks(TorchFunctionMode):
@@ -60,7 +64,9 @@ class Blocks(TorchFunctionMode):
     ) -> Any:
         options = kwargs or {}
         if func in _PRODUCTS and len(args) > 1 and args[0].dim() == 2 and args[1].dim() == 2:
-            return _in_blocks(args[0], lambda block: func(block, *args[1:], **options))
+            rows, weight = args[0], args[1].t() if func is F.linear else args[1]
+            bias = (*args[2:3], options.get("bias"))[0] if func is F.linear else None
+            return _in_blocks(rows, _whole_columns(weight), bias, weight.shape[1])
         return func(*args, **options)
 
 
