@@ -12,7 +12,11 @@ from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.random import Stream, derive
 from graphsage.model.encoder import Encoder
 
-BLOCK_EDGES = 1 << 17  # neighbors reduced at once: on a CPU what comes out of so many stays in cache
+BLOCK_EDGES = 1 << 17  # neighbors read at once: on a CPU what comes out of so many stays in cache
+TABLE_EDGES = (
+    1 << 22
+)  # neighbors in a table of rows reduced at once: it may be read in panels (kernels/compiled/panels.c)
+TABLE_ROWS = 1 << 17  # at most, on a CPU: what comes out of so many fits in memory
 BLOCK_ROWS = 1 << 12  # rows transformed at once
 
 
@@ -38,9 +42,6 @@ def embed_exact(
     try:
         needed = _needed(graph, nodes, len(encoder.layers))
         count = _Count(sum(graph.num_nodes if rows is None else len(rows) for rows in needed[1:]), on_block)
-        if block_edges is None:
-            streams = graph.indptr.is_cuda and encoder.config.aggregator != "lstm"
-            block_edges = BLOCK_EDGES << 8 if streams else BLOCK_EDGES << (2 * graph.indptr.is_cuda)
         h: Tensor | None = None
         for k in range(1, len(encoder.layers) + 1):
             if needed[k] is None:
@@ -69,7 +70,7 @@ class _Count:
 
 
 def _everyone(encoder: Encoder, k: int, graph: Graph, tables: Sequence[Tensor], below: Tensor | None, seed: int,
-              block_edges: int, count: _Count) -> Tensor:  # fmt: skip
+              block_edges: int | None, count: _Count) -> Tensor:  # fmt: skip
     """h^k of every node: what the layer does to single rows is done once for each, then neighbors are reduced."""
     layer, device = encoder.layer(k), graph.indptr.device
     step = BLOCK_ROWS << 2 if graph.indptr.is_cuda else BLOCK_ROWS
@@ -85,7 +86,7 @@ def _everyone(encoder: Encoder, k: int, graph: Graph, tables: Sequence[Tensor], 
         for start in range(0, graph.num_nodes, step):
             stop = min(start + step, graph.num_nodes)
             layer.on_rows(rows(start, stop), once[start:stop], out[start:stop])
-    for start, stop in _blocks(graph, None, block_edges):
+    for start, stop in _blocks(graph, None, block_edges or _at_once(encoder, device, once is None and below is None)):
         block = everyone[start:stop]
         first, last = (int(graph.indptr[at]) for at in (start, stop))
         index = graph.indices[first:last]
@@ -109,13 +110,13 @@ def _table(rows: int, width: int, device: torch.device) -> Tensor:
 
 
 def _some(encoder: Encoder, k: int, graph: Graph, tables: Sequence[Tensor], below: Tensor | None,
-          needed: Sequence[Tensor | None], seed: int, block_edges: int, count: _Count) -> Tensor:  # fmt: skip
+          needed: Sequence[Tensor | None], seed: int, block_edges: int | None, count: _Count) -> Tensor:  # fmt: skip
     """h^k of the rows that are needed, from those of the layer below."""
     rows, sources = needed[k], needed[k - 1]
     assert rows is not None
     lookup = None if sources is None else _lookup(sources, graph.num_nodes)
     out = torch.empty(len(rows), encoder.config.dim, device=graph.indptr.device)
-    for start, stop in _blocks(graph, rows, block_edges):
+    for start, stop in _blocks(graph, rows, block_edges or _at_once(encoder, out.device, below is None)):
         block = rows[start:stop]
         keys = derive(Stream(seed, "exact").keys(block), k)
         index, offsets = _edges_of(graph, block)
@@ -163,10 +164,18 @@ def _edges_of(graph: Graph, rows: Tensor) -> tuple[Tensor, Tensor]:
     return graph.indices[places].long(), offsets
 
 
+def _at_once(encoder: Encoder, device: torch.device, first: bool) -> int:
+    """How many neighbors are reduced at once, `first`: those whose features are read."""
+    if encoder.config.aggregator == "lstm":
+        return BLOCK_EDGES << (2 * (device.type != "cpu"))
+    return TABLE_EDGES << 1 if device.type != "cpu" else BLOCK_EDGES if first else TABLE_EDGES
+
+
 def _blocks(graph: Graph, rows: Tensor | None, block_edges: int) -> list[tuple[int, int]]:
     """Cut `rows` (None: all) into runs of at most `block_edges` neighbors and rows (at least one row each)."""
     degrees = graph.degrees if rows is None else graph.indptr[rows + 1] - graph.indptr[rows]
-    weights = (degrees + 1).cumsum(0).cpu()
+    fewest = 1 if degrees.is_cuda else max(block_edges // TABLE_ROWS, 1)
+    weights = (degrees + 1).clamp(min=fewest).cumsum(0).cpu()
     blocks, start, spent = [], 0, 0
     while start < len(weights):
         stop = int(torch.searchsorted(weights, spent + block_edges, right=True))

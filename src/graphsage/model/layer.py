@@ -10,6 +10,8 @@ from graphsage.kernels.rows import frozen_rows
 from graphsage.kernels.unit import frozen_relu_unit, relu_unit
 from graphsage.model.aggregators import Aggregator
 
+PART_ROWS = 1 << 11  # rows of a whole graph finished at once: on a CPU they stay in cache from one pass to the next
+
 
 class SageLayer(nn.Module):
     """combine 'joint':  W · concat(h_v, h_N), the paper's line 5.
@@ -123,7 +125,9 @@ class SageLayer(nn.Module):
 
     def after_rows(self, once: Tensor, neighborhood: Neighborhood, rows: Tensor, out: Tensor) -> None:
         """Finish h^k of `rows` in `out`, from what `on_rows` made of every node."""
-        self.finish(self.aggregator.reduce(once, neighborhood, rows), out)
+        aggregated = self.aggregator.reduce(once, neighborhood, rows)
+        for part in _parts(out):
+            self.finish(aggregated[part], out[part])
 
     def finish(self, aggregated: Tensor, out: Tensor) -> None:
         """Lines 5 and 7 in `out`, which holds what `for_itself` wrote, given what was reduced."""
@@ -139,6 +143,11 @@ class SageLayer(nn.Module):
 
     def after_neighbors(self, own: Tensor, aggregated: Tensor, out: Tensor) -> None:
         """h^k in `out` from the rows' own vectors and h_N, where aggregating first moves no more bytes."""
+        for part in _parts(out):
+            self._multiply(own[part], aggregated[part], out[part])
+            self._finish(out[part])
+
+    def _multiply(self, own: Tensor, aggregated: Tensor, out: Tensor) -> None:
         if self.halves:
             size = self.self_weight.out_features
             out[:, :size], out[:, size:] = own @ self.self_weight.weight.t(), aggregated @ self._neighbor_weight.t()
@@ -146,7 +155,6 @@ class SageLayer(nn.Module):
             torch.mm(aggregated, self._neighbor_weight.t(), out=out)
             if not self.aggregator.includes_self:
                 out.addmm_(own, self.weight.weight[:, : self.in_dim].t())
-        self._finish(out)
 
     def _finish(self, out: Tensor) -> None:
         if self.halves and self.self_weight.bias is not None:
@@ -165,3 +173,8 @@ class SageLayer(nn.Module):
         if self.halves:
             return self.neighbor_weight.weight
         return self.weight.weight if self.aggregator.includes_self else self.weight.weight[:, self.in_dim :]
+
+
+def _parts(out: Tensor) -> list[slice]:
+    step = len(out) if out.is_cuda else PART_ROWS
+    return [slice(start, start + step) for start in range(0, len(out), max(step, 1))]

@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { OUTSIDE = 1, NO_MEMORY = 2 };
+enum mode { SUM, MEAN, LARGEST };
 
 #define SERIAL (1 << 14) /* entries below which starting threads costs more than it saves */
 #define MAX(a, b) ((a) > (b) ? (a) : (b))

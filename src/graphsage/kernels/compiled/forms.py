@@ -10,6 +10,11 @@ from graphsage.kernels.neighborhood import Neighborhood
 
 KINDS = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
 MODES = {"sum": 0, "mean": 1, "max": 2}
+LINE = 16  # floats of a cache line: the columns that `reduce_panels` copies side by side
+PART_ROWS = 1 << 17  # whose lines, 8 MB, stay in cache
+MOST_PARTS = 8  # of a table, beyond which rows are visited too often
+PART_USES = 6  # neighbors that each part should have in a neighborhood for the visit to pay
+TABLE_USES = 4  # neighbors for each row of a table for its copy to pay
 LARGEST_SAMPLE = 4096  # a row's draws lie on the stack
 
 
@@ -56,9 +61,18 @@ def reduce_rows(table: Tensor, neighborhood: Neighborhood, mode: str) -> Tensor:
     """Over ragged neighborhoods."""
     assert neighborhood.offsets is not None
     (index, wide), out = _index(neighborhood.index), scratch.take(neighborhood.num_rows, table.shape[1])
-    call("reduce_rows", table, *table.shape, index, wide, len(index), _whole(neighborhood.offsets), len(out),
-         MODES[mode], out)  # fmt: skip
+    about = (table, *table.shape, index, wide, len(index), _whole(neighborhood.offsets), len(out), MODES[mode])
+    parts = -(-len(table) // PART_ROWS)
+    if table.numel() > LINE * PART_ROWS and _panels_pay(parts, len(table), len(out), len(index)):
+        bounds = torch.empty((parts + 1) * len(out), dtype=torch.int64)
+        call("reduce_panels", *about, PART_ROWS, _lines(len(table) + len(out)), bounds, out)
+    else:
+        call("reduce_rows", *about, out)
     return out
+
+
+def _panels_pay(parts: int, table_rows: int, rows: int, neighbors: int) -> bool:
+    return parts <= MOST_PARTS and neighbors >= max(TABLE_USES * table_rows, PART_USES * parts * rows)
 
 
 def gathered_maximum(table: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
@@ -98,6 +112,13 @@ def dropout(h: Tensor, threshold: int, factor: float, keys: Tensor, step: int) -
     out = scratch.take_like(h)
     call("dropout", h, *h.shape, threshold, factor, _whole(keys), step, out)
     return out
+
+
+def _lines(count: int) -> Tensor:
+    """Memory for so many cache lines, where one begins."""
+    memory = scratch.take(count + 1, LINE).flatten()
+    start = -memory.data_ptr() // 4 % LINE
+    return memory[start : start + count * LINE]
 
 
 def _whole(numbers: Tensor) -> Tensor:

@@ -51,8 +51,6 @@ int scaled_rows(const void *table, int64_t kind, int64_t stride, int64_t num_row
 }
 
 /* kernels/gather.py: the sum, mean or maximum of each row's neighbors, zero where there are none. */
-enum mode { SUM, MEAN, LARGEST };
-
 int reduce_rows(const float *table, int64_t num_rows, int64_t dim, const void *index, int64_t wide, int64_t entries,
                 const int64_t *offsets, int64_t count, int64_t mode, float *out, int64_t threads) {
     int bad = 0;
