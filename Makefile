@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-debian results-small-graphs results-ranks results-quick results-plan results-larger-graph results-ray bench test-browser load crash fuzz soak sizing clean
+.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-debian results-small-graphs results-ranks results-quick results-plan results-larger-graph results-ray bench-peers bench test-browser load crash fuzz soak sizing clean
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -103,7 +103,19 @@ results-larger-graph: $(STAMP)  ## Build and embed 10 million nodes and 200 mill
 results-ray: $(STAMP)  ## Embed on two local Ray nodes beside in-process; kill a worker, then a node
 	@$(BIN)/python benchmarks/ray_faults.py --out results/scale/ray.json
 
-bench: $(STAMP)  ## Measure speed beside floors and peers: make bench PYG=env/bin/python DGL=env/bin/python (half an hour)
+# The peers' environments, apart from ours: each has a torch of its own choice. Their interpreters can be named instead.
+PEERS ?= build/peers
+PYG ?= $(wildcard $(PEERS)/pyg/bin/python)
+DGL ?= $(wildcard $(PEERS)/dgl/bin/python)
+bench-peers: $(STAMP)  ## Make environments with PyG and DGL for make bench (10 minutes: torch-sparse is compiled)
+	@[ -x $(PEERS)/pyg/bin/python ] || $(BIN)/python -m venv $(PEERS)/pyg
+	@$(PEERS)/pyg/bin/python -m pip install -q -c constraints.txt torch==2.13.0 setuptools wheel numpy scipy pandas
+	@$(PEERS)/pyg/bin/python -m pip install -q torch_geometric==2.8.1
+	@$(PEERS)/pyg/bin/python -m pip install -q --no-build-isolation torch_sparse==0.6.18 torch_cluster==1.6.3
+	@[ -x $(PEERS)/dgl/bin/python ] || $(BIN)/python -m venv $(PEERS)/dgl
+	@$(PEERS)/dgl/bin/python -m pip install -q torch==2.2.1 dgl==2.1.0 'torchdata<0.8' 'numpy<2' pandas pydantic pyyaml setuptools
+
+bench: $(STAMP)  ## Measure speed beside floors and peers; make bench-peers first (half an hour)
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.cpu $(if $(PYG),--pyg $(PYG)) $(if $(DGL),--dgl $(DGL))
 
 # The service under load, killed, fuzzed and watched; each writes results/serve/NAME.json. RUN: a trained setmm model.

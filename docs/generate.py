@@ -199,7 +199,7 @@ def bench_cpu() -> str:
         met = {True: "", False: " (missed)", None: ""}[row["met"]]
         measured = "-" if row["measured"] is None else f"{row['measured']:.2f}{met}"
         lines.append(f"| {row['ratio']} | {measured} | {row['target']} |")
-    note = f"{record['note']}. [results/bench/cpu.json](../results/bench/cpu.json), `make bench`."
+    note = f"{record['note']}. [results/bench/cpu.json](../results/bench/cpu.json), `make bench-peers bench`."
     return "\n".join([*lines, "", note])
 
 

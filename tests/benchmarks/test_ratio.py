@@ -8,6 +8,11 @@ import pytest
 import torch
 
 from graphsage.graph.graph import Graph
+from graphsage.kernels import scratch
+from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled.library import library
+from graphsage.kernels.gather import gather_mean
+from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.random import Stream
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.sampling.minibatch import sample_minibatch
@@ -63,3 +68,21 @@ def test_sampling_costs_less_than_reading() -> None:
         lambda: sample_minibatch(data, targets, (25, 10), keys), lambda: encoder.read([features], batch, buffer)
     )
     assert sampling < reading, f"{sampling:.4f} s against {reading:.4f} s"
+
+
+@pytest.mark.skipif(library() is None, reason="there is no compiler")
+def test_whole_graphs_are_read_faster_in_panels_than_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(1)
+    data = graph()
+    everyone = Neighborhood.ragged(data.indices, data.indptr, torch.empty(NODES))
+
+    def row_by_row() -> torch.Tensor:
+        with monkeypatch.context() as patch:
+            patch.setattr(forms, "_panels_pay", lambda *_: False)
+            return gather_mean(table, everyone)
+
+    with scratch.reuse():
+        table = scratch.take(NODES, DIM).copy_(data.features)
+        torch.testing.assert_close(gather_mean(table, everyone), row_by_row())
+        panels, rows = fastest(lambda: gather_mean(table, everyone), row_by_row)
+    assert panels < 0.8 * rows, f"{panels:.4f} s against {rows:.4f} s"
