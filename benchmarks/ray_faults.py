@@ -77,7 +77,7 @@ def mine(process: psutil.Process) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nodes", type=int, default=60_000)
+    parser.add_argument("--nodes", type=int, default=300_000)
     parser.add_argument("--blocks", type=int, default=12, help="of each layer")
     parser.add_argument("--out", type=Path, default=Path("results/scale/ray.json"))
     options = parser.parse_args()
@@ -140,6 +140,8 @@ def measure(folder: Path, nodes: int, blocks: int) -> dict[str, Any]:
 
         def lose_all() -> str:
             cluster.remove_node(first, allow_graceful=False)
+            while any(node["Alive"] and node["Resources"].get("CPU") for node in ray.nodes()):
+                time.sleep(0.05)  # the blocks are small: all could be done before anybody notices
             return "cut off the last node that computes"
 
         lost: dict[str, Any] = {}
