@@ -20,7 +20,7 @@ from torch import Tensor
 from graphsage.cluster.plan.disk import disk_rates
 from graphsage.cluster.plan.profile import Profile, Rate
 from graphsage.cluster.plan.reduce import reduce_rates
-from graphsage.kernels.gather import gather_max
+from graphsage.kernels.gather import gather_max, gather_mean
 from graphsage.kernels.join import bag_sum
 from graphsage.kernels.lstm_rows import lstm_over_rows
 from graphsage.kernels.memory import table as inference_table
@@ -98,11 +98,14 @@ def _merge(table: Tensor, index: Tensor) -> Callable[[], Any]:
     return lambda: gather_max(table, _drawn(index))
 
 
-def _ragged(mode: str) -> Callable[[Tensor, Tensor], Callable[[], Any]]:
+def _ragged(reduce: Callable[[Tensor, Neighborhood], Tensor]) -> Callable[[Tensor, Tensor], Callable[[], Any]]:
+    """As exact inference reads, row by row; where it reads in panels it is faster."""
+
     def prepare(table: Tensor, index: Tensor) -> Callable[[], Any]:
         offsets = torch.arange(0, index.numel() + 1, index.shape[1])
+        lists = Neighborhood.ragged(index.flatten(), offsets, torch.zeros(len(index)))
         large = inference_table(len(table), table.shape[1]).copy_(table)
-        return lambda: F.embedding_bag(index.flatten(), large, offsets, mode=mode, include_last_offset=True)
+        return lambda: reduce(large, lists)
 
     return prepare
 
@@ -112,7 +115,8 @@ def _drawn(index: Tensor) -> Neighborhood:
 
 
 KINDS: dict[str, Callable[[Tensor, Tensor], Callable[[], Any]]] = {
-    "mean": _mean, "half": _half, "select": _select, "merge": _merge, "ragged": _ragged("mean"), "max": _ragged("max"),
+    "mean": _mean, "half": _half, "select": _select, "merge": _merge, "ragged": _ragged(gather_mean),
+    "max": _ragged(gather_max),
 }  # fmt: skip
 
 
