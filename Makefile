@@ -111,7 +111,7 @@ bench-peers: $(STAMP)  ## Make environments with PyG and DGL for make bench (10 
 	@[ -x $(PEERS)/pyg/bin/python ] || $(BIN)/python -m venv $(PEERS)/pyg
 	@$(PEERS)/pyg/bin/python -m pip install -q -c constraints.txt torch==2.13.0 setuptools wheel numpy scipy pandas
 	@$(PEERS)/pyg/bin/python -m pip install -q torch_geometric==2.8.1
-	@$(PEERS)/pyg/bin/python -m pip install -q --no-build-isolation torch_sparse==0.6.18 torch_cluster==1.6.3
+	@$(PEERS)/pyg/bin/python -m pip install -q --no-build-isolation torch_scatter==2.1.2 torch_sparse==0.6.18 torch_cluster==1.6.3
 	@[ -x $(PEERS)/dgl/bin/python ] || $(BIN)/python -m venv $(PEERS)/dgl
 	@$(PEERS)/dgl/bin/python -m pip install -q torch==2.2.1 dgl==2.1.0 'torchdata<0.8' 'numpy<2' pandas pydantic pyyaml setuptools
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from graphsage.errors import GraphError
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import NodeIds
+from graphsage.kernels.lists import lists_of_codes, neighbor_lists
 
 _MAX_CLASSES = 1_000_000  # a larger number is an id, and would ask for a matrix of that height
 _CHECK_ROWS = 1 << 16  # rows of features checked at once: bounds memory on mapped tables
@@ -171,22 +172,15 @@ def _csr(
         forward = source != target
         source, target = torch.cat([source, target[forward]]), torch.cat([target, source[forward]])
         when = None if when is None else torch.cat([when, when[forward]])
-    code = source * n + target
     if when is None:
-        code = torch.unique(code)
-        times = None
-    else:
-        order = torch.argsort(when, stable=True)
-        order = order[torch.argsort(code[order], stable=True)]  # by edge, the earliest first
-        code, sorted_when = code[order], when[order]
-        first = torch.ones_like(code, dtype=torch.bool)
-        first[1:] = code[1:] != code[:-1]
-        code, times = code[first], sorted_when[first]
-    rows = torch.div(code, n, rounding_mode="floor")
-    counts = torch.bincount(rows, minlength=n)
-    indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    indices = code - rows * n
-    return indptr, indices.int() if n < 2**31 else indices, times
+        return (*neighbor_lists(source, target, n), None)
+    code = source * n + target
+    order = torch.argsort(when, stable=True)
+    order = order[torch.argsort(code[order], stable=True)]  # by edge, the earliest first
+    code, when = code[order], when[order]
+    first = torch.ones_like(code, dtype=torch.bool)
+    first[1:] = code[1:] != code[:-1]
+    return (*lists_of_codes(code[first], n), when[first])
 
 
 def _vector(values: Any, n: int, name: str, of: str) -> Tensor:

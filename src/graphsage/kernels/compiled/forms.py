@@ -75,6 +75,16 @@ def _panels_pay(parts: int, table_rows: int, rows: int, neighbors: int) -> bool:
     return parts <= MOST_PARTS and neighbors >= max(TABLE_USES * table_rows, PART_USES * parts * rows)
 
 
+def neighbor_lists(rows: Tensor, columns: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    if rows.stride() != columns.stride():
+        rows, columns = rows.contiguous(), columns.contiguous()
+    starts, indptr = (torch.empty(n + 1, dtype=torch.int64) for _ in range(2))
+    between, lists = (torch.empty(len(rows), dtype=torch.int32) for _ in range(2))
+    call("neighbor_lists", rows, columns, rows.stride(0), len(rows), n, starts, between, indptr, lists)
+    found = int(indptr[-1])
+    return indptr, lists if found == len(lists) else lists[:found].clone()
+
+
 def gathered_maximum(table: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     best, winner = (scratch.take(len(index), table.shape[1], kind) for kind in (torch.float32, torch.int16))
     call("gathered_maximum", table, *table.shape, _whole(index), *index.shape, best, winner)
