@@ -13,10 +13,8 @@ from graphsage.kernels.random import Stream, derive
 from graphsage.model.encoder import Encoder
 
 BLOCK_EDGES = 1 << 17  # neighbors read at once: on a CPU what comes out of so many stays in cache
-TABLE_EDGES = (
-    1 << 22
-)  # neighbors in a table of rows reduced at once: it may be read in panels (kernels/compiled/panels.c)
-TABLE_ROWS = 1 << 17  # at most, on a CPU: what comes out of so many fits in memory
+TABLE_EDGES = 1 << 24  # of them in a table of rows: so many that reading it in panels pays (compiled/panels.c)
+TABLE_ROWS = 1 << 17  # at most, on a CPU: what comes out of so many fits into memory
 BLOCK_ROWS = 1 << 12  # rows transformed at once
 
 
@@ -165,7 +163,7 @@ def _edges_of(graph: Graph, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _at_once(encoder: Encoder, device: torch.device, first: bool) -> int:
-    """How many neighbors are reduced at once, `first`: those whose features are read."""
+    """How many neighbors are reduced at once; `first`: their features are read, not a table that a layer made."""
     if encoder.config.aggregator == "lstm":
         return BLOCK_EDGES << (2 * (device.type != "cpu"))
     return TABLE_EDGES << 1 if device.type != "cpu" else BLOCK_EDGES if first else TABLE_EDGES
