@@ -13,6 +13,7 @@ from graphsage.experiments.report import read_records
 from graphsage.experiments.reproduce import main, open_session
 from graphsage.experiments.session import Session, start
 from graphsage.experiments.table1 import FORMS
+from graphsage.training.sweep import Result, Trial, Trials
 
 
 def session(out: Path) -> Session:
@@ -47,6 +48,20 @@ def test_a_piece_that_the_profile_does_not_have_is_refused(tmp_path: Path) -> No
 def test_there_is_at_least_one_seed(tmp_path: Path, seeds: int) -> None:
     with pytest.raises(ConfigError, match="seeds must be at least 1"):
         start((Source("setmm"),), profile_named("quick"), tmp_path, seeds=seeds)
+
+
+def test_a_figure_has_every_seed_that_there_is(tmp_path: Path) -> None:
+    def evaluate(trial: Trial) -> Result:
+        return {"val": 0.0, "test": trial.settings["lr"] + trial.settings["seed"]}
+
+    def with_seeds(count: int) -> Session:
+        made = start((Source("setmm"),), profile_named("quick"), tmp_path, seeds=count)
+        return replace(made, trials=Trials(tmp_path / "trials", evaluate))
+
+    low, high = Trial("low", {"lr": 0.1}), Trial("high", {"lr": 0.5})
+    with_seeds(3).runs({"low": low})
+    found = with_seeds(1).runs({"low": low, "high": high})
+    assert {key: [run["test"] for run in runs] for key, runs in found.items()} == {"low": [0.1, 1.1, 2.1], "high": [0.5]}
 
 
 @pytest.mark.parametrize("minutes", [-1.0, float("nan"), float("inf")])

@@ -59,9 +59,11 @@ class Session:
         return left
 
     def runs(self, trials: Mapping[Hashable, Trial]) -> dict[Any, list[Result]]:
-        """Every trial with every seed, all made together: results of the seeds by the trial's key."""
-        made = self.trials.run([t.with_settings(seed=seed) for t in trials.values() for seed in range(self.seeds)])
-        return {key: made[place * self.seeds : (place + 1) * self.seeds] for place, key in enumerate(trials)}
+        """Every trial with every seed, all made together: results by the trial's key, of these seeds and of any that
+        an earlier sitting has made beyond them."""
+        self.trials.run([t.with_settings(seed=seed) for t in trials.values() for seed in range(self.seeds)])
+        made = {key: self.trials.seeds(trial, self.seeds) for key, trial in trials.items()}
+        return {key: [record["result"] for record in records.values()] for key, records in made.items()}
 
     @property
     def evolving(self) -> Source:
