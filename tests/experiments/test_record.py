@@ -2,8 +2,9 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
-from graphsage.experiments.record import earlier_rows, rows, spread, write_result
+from graphsage.experiments.record import earlier_rows, hardware, rows, spread, write_result
 from graphsage.training.score import Score
 
 
@@ -37,3 +38,9 @@ def test_a_result_says_what_it_was_made_on_and_is_continued_only_there(tmp_path:
     assert earlier_rows(path) == [{"label": "a"}]
     path.write_text(json.dumps({**record, "hardware": {"gpu": "another"}}))
     assert earlier_rows(path) == []
+
+
+def test_a_gpu_that_stays_idle_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "H200")
+    assert [hardware(device)["gpu"] for device in ("auto", "cuda", "cpu")] == ["H200", "H200", None]

@@ -61,7 +61,8 @@ def test_a_figure_has_every_seed_that_there_is(tmp_path: Path) -> None:
     low, high = Trial("low", {"lr": 0.1}), Trial("high", {"lr": 0.5})
     with_seeds(3).runs({"low": low})
     found = with_seeds(1).runs({"low": low, "high": high})
-    assert {key: [run["test"] for run in runs] for key, runs in found.items()} == {"low": [0.1, 1.1, 2.1], "high": [0.5]}
+    tests = {key: [run["test"] for run in runs] for key, runs in found.items()}
+    assert tests == {"low": [0.1, 1.1, 2.1], "high": [0.5]}
 
 
 @pytest.mark.parametrize("minutes", [-1.0, float("nan"), float("inf")])

@@ -9,7 +9,7 @@ from graphsage.baselines.deepwalk import DeepWalkConfig, embed_new, train_deepwa
 from graphsage.experiments.data import Named, facts, opened
 from graphsage.experiments.paper import NAMES
 from graphsage.experiments.profile import AGGREGATORS
-from graphsage.experiments.record import hardware, spread
+from graphsage.experiments.record import spread
 from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial, wait_for
 from graphsage.graph.split import TRAIN, training_graph
@@ -25,7 +25,8 @@ WALKS, PASSES, BATCH, WALK_BATCH = 50, 5, 512, 64
 def run(session: Session) -> dict[str, Any]:
     source = session.largest
     profile, data = session.profile, opened(source)
-    machine = str(hardware()["gpu"] or f"{hardware()['cores']} cores")
+    here = session.trials.about["hardware"]
+    machine = str(here["gpu"] or f"{here['cores']} cores")
     common = {"nodes": profile.timed_nodes, "steps": profile.timed_steps, "machine": machine}
     rows = []
     for aggregator in AGGREGATORS:

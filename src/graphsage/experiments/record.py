@@ -81,12 +81,13 @@ def earlier_rows(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def hardware() -> dict[str, Any]:
+def hardware(device: str = "auto") -> dict[str, Any]:
+    """The machine, and its GPU unless `device` leaves that idle."""
     import os
 
     import torch
 
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    gpu = torch.cuda.get_device_name() if device != "cpu" and torch.cuda.is_available() else None
     return {"machine": platform.machine(), "cores": os.cpu_count(), "gpu": gpu}
 
 

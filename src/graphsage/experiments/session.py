@@ -125,5 +125,5 @@ def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: in
         raise ConfigError(f"--minutes must be a number from 0 on; got {minutes}")
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
     trials = Trials(out / "trials" / profile.name, Evaluate(sources, device), jobs, deadline, on_done,
-                    {"hardware": hardware(), "versions": versions()})  # fmt: skip
+                    {"hardware": hardware(device), "versions": versions()})  # fmt: skip
     return Session(sources, profile, out, trials, seeds or profile.seeds, frozenset(only), tuple(rates), small, walks)

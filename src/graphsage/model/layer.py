@@ -10,7 +10,7 @@ from graphsage.kernels.rows import frozen_rows
 from graphsage.kernels.unit import frozen_relu_unit, relu_unit
 from graphsage.model.aggregators import Aggregator
 
-PART_ROWS = 1 << 11  # rows of a whole graph finished at once: on a CPU they stay in cache from one pass to the next
+ROWS_AT_ONCE = 1 << 11  # rows of a whole graph finished at once: on a CPU they stay in cache from one pass to the next
 
 
 class SageLayer(nn.Module):
@@ -176,5 +176,5 @@ class SageLayer(nn.Module):
 
 
 def _parts(out: Tensor) -> list[slice]:
-    step = len(out) if out.is_cuda else PART_ROWS
+    step = len(out) if out.is_cuda else ROWS_AT_ONCE
     return [slice(start, start + step) for start in range(0, len(out), max(step, 1))]
