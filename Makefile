@@ -107,7 +107,7 @@ results-ray: $(STAMP)  ## Embed on two local Ray nodes beside in-process; kill a
 PEERS ?= build/peers
 PYG ?= $(wildcard $(PEERS)/pyg/bin/python)
 DGL ?= $(wildcard $(PEERS)/dgl/bin/python)
-bench-peers: $(STAMP)  ## Make environments with PyG and DGL for make bench (10 minutes: torch-sparse is compiled)
+bench-peers: $(STAMP)  ## Make environments with PyG and DGL for make bench (half an hour: torch-sparse is compiled)
 	@[ -x $(PEERS)/pyg/bin/python ] || $(BIN)/python -m venv $(PEERS)/pyg
 	@$(PEERS)/pyg/bin/python -m pip install -q -c constraints.txt torch==2.13.0 setuptools wheel numpy scipy pandas
 	@$(PEERS)/pyg/bin/python -m pip install -q torch_geometric==2.8.1

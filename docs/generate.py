@@ -239,7 +239,8 @@ def speed() -> str:
     lines.append(f"| training step, mean, one H200 | {ours / 1e3:.3f} ms | {given / 1e3:.1f} ms, neighbors given | |")
     note = ("Milliseconds, medians of one run in which all take turns; where the machine has a C compiler. PyG draws "
             "with torch-sparse, as pyg-lib is not to be had from the registries; with neighbors given, no sampler has "
-            "a say. [How, against which floor, and what is missed](docs/performance.md); `make bench`.")  # fmt: skip
+            "a say. [How, against which floor, and what is missed](docs/performance.md); `make bench-peers`, then "
+            "`make bench`.")  # fmt: skip
     return "\n".join([*lines, "", note])
 
 

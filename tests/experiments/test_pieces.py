@@ -79,11 +79,16 @@ def test_another_data_set_is_put_beside_what_is_there(sources: tuple[Source, ...
 def test_rows_of_other_settings_or_other_code_are_not_put_beside_these() -> None:
     body = {"profile": "full", "version": 2, "settings": {"sizes": (1, 2)}, "data": {"b": {"digest": "y"}},
             "rows": [{"data": "b"}]}  # fmt: skip
-    earlier = json.loads(json.dumps({**body, "data": {"a": {"digest": "x"}}, "rows": [{"data": "a"}]}))
-    assert [row["data"] for row in joined(earlier, body, "rows", lambda row: row["data"])["rows"]] == ["a", "b"]
+    earlier = json.loads(
+        json.dumps({**body, "data": {"a": {"digest": "x"}}, "rows": [{"data": "a"}], "trials_on": ["elsewhere"]})
+    )
+    whole = joined(earlier, body, "rows", lambda row: row["data"])
+    assert [row["data"] for row in whole["rows"]] == ["a", "b"]
+    assert whole["trials_on"] == ["elsewhere"]
     for changed in ({"profile": "quick"}, {"version": 1}, {"settings": {"sizes": [2, 1]}}, {"data": {"a": {}}}):
         found = joined({**earlier, **changed}, body, "rows", lambda row: row["data"])
         assert [row["data"] for row in found["rows"]] == ["b"]
+        assert not found.get("trials_on")
     for digest, left in (("y", ["b", "b"]), ("z", ["b"])):  # other rows of the same data, or of other data of that name
         other = {**earlier, "data": {"b": {"digest": digest}}, "rows": [{"data": "b", "k": 1}]}
         found = joined(other, body, "rows", lambda row: (row["data"], row.get("k")))

@@ -9,6 +9,7 @@ import pytest
 from graphsage.errors import ConfigError, DataError
 from graphsage.experiments.data import Source
 from graphsage.experiments.profile import profile_named
+from graphsage.experiments.record import hardware, machine
 from graphsage.experiments.report import read_records
 from graphsage.experiments.reproduce import main, open_session
 from graphsage.experiments.session import Session, start
@@ -20,13 +21,24 @@ def session(out: Path) -> Session:
     return start((Source("setmm"),), profile_named("quick"), out)
 
 
-def test_foreign_files_among_the_trials_do_not_end_an_experiment(tmp_path: Path) -> None:
-    folder = tmp_path / "trials" / "quick"
-    folder.mkdir(parents=True)
-    (folder / "half.json").write_text('{"hardware": ')
-    (folder / "foreign.json").write_text("[1]")
-    (folder / "a.json").write_text(json.dumps({"hardware": {"gpu": "H200", "cores": 1}, "result": {}}))
-    assert session(tmp_path).machines() == ["H200"]
+def on(gpu: str, made: Session) -> Session:
+    about = {"hardware": {"gpu": gpu, "cores": 1}, "versions": {"torch": "1"}}
+    return replace(made, trials=Trials(made.trials.folder, lambda trial: {"val": 0.5}, about=about))
+
+
+def test_a_result_names_the_machines_of_its_own_trials(tmp_path: Path) -> None:
+    first, second, third = (Trial(name, {"seed": 0}) for name in ("first", "second", "third"))
+    on("old", session(tmp_path)).trials.run([first, second])
+    (session(tmp_path).trials.folder / "foreign.json").write_text("[1]")
+    here = on("new", session(tmp_path))
+    here.trials.run([second, third])
+    assert here.machines() == ["new", "old"]
+    here.keep("one", "", {"rows": []})
+    here.trials.run([third])
+    here.keep("two", "", {"rows": [], "trials_on": ["elsewhere"]})
+    told = [json.loads((tmp_path / f"{name}.json").read_text())["trials_on"] for name in ("one", "two")]
+    assert told == [["new", "old"], ["elsewhere", "new"]]
+    assert session(tmp_path).machines() == [machine(hardware())]
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "\x00", "{}", '{"profile": "quick"}'])

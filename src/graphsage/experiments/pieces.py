@@ -21,8 +21,9 @@ def joined(earlier: Record | None, body: Record, part: str, key: Callable[[Recor
     same = {name for name in data if data[name]["digest"] == body["data"].get(name, data[name])["digest"]}
     made = {key(row) for row in body[part]}
     kept = [row for row in earlier[part] if row["data"] in same and key(row) not in made]
+    machines = earlier.get("trials_on", []) if kept else []
     return {**body, "data": {name: data[name] for name in data if name in same} | body["data"],
-            part: kept + body[part]}  # fmt: skip
+            part: kept + body[part], "trials_on": machines}  # fmt: skip
 
 
 def _plain(value: Any) -> Any:

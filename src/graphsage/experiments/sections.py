@@ -65,14 +65,16 @@ def figure2b(record: Record) -> Section:
     rows = [(str(p["sample_size"]), value(p["test_micro_f1"]), value(p["exact_test_micro_f1"]),
              f"{p['seconds']['mean']:.1f}") for p in record["points"]]  # fmt: skip
     head = ("S1 = S2", "test F1, sampled inference", "exact inference", "training, s")
-    return Section("Figure 2B: size of the sample", "Supervised GraphSAGE-mean.", (Table(head, rows),), "figure2b")
+    text = f"Supervised GraphSAGE-mean; trained on {' and '.join(record['trials_on'])}."
+    return Section("Figure 2B: size of the sample", text, (Table(head, rows),), "figure2b")
 
 
 def depth(record: Record) -> Section:
     rows = [(p["data"], p["aggregator"], str(p["k"]), str(tuple(p["sample_sizes"])), value(p["test_micro_f1"]),
              f"{p['seconds']['mean']:.1f}") for p in record["points"]]  # fmt: skip
     head = ("data", "aggregator", "K", "samples", "test F1", "training, s")
-    return Section("Depth K", "Supervised.", (Table(head, rows),), "depth")
+    text = f"Supervised; trained on {' and '.join(record['trials_on'])}."
+    return Section("Depth K", text, (Table(head, rows),), "depth")
 
 
 def pooling(record: Record) -> Section:

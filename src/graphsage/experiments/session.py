@@ -4,7 +4,6 @@ import json
 import math
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,8 +85,10 @@ class Session:
         """Write a table or figure as `OUT/NAME.json` with the command that makes it."""
         path = self.out / f"{name}.json"
         names = list(body.get("data", {})) or [source.name for source in self.sources]  # pieces may have had others
-        made = {"profile": self.profile.name, "version": VERSION, "trials_on": self.machines()}
-        write_result(path, about, self.command(name, names), {**made, **body})
+        made_on = sorted({*self.machines(), *body.get("trials_on", ())})
+        made = {"profile": self.profile.name, "version": VERSION, **body, "trials_on": made_on}
+        write_result(path, about, self.command(name, names), made)
+        self.trials.used.clear()  # the next result has its own
         return path
 
     def joined(self, name: str, body: dict[str, Any], part: str,
@@ -103,11 +104,9 @@ class Session:
         return f"graphsage reproduce {' '.join(words)}"
 
     def machines(self) -> list[str]:
-        """Where the trials of this folder were made, which may be elsewhere than the table that is put together."""
-        found = set()
-        for path in self.trials.folder.glob("*.json"):
-            with suppress(ValueError, KeyError, TypeError):  # not a trial: who needs it as one will say so
-                found.add(machine(json.loads(path.read_text(encoding="utf-8"))["hardware"]))
+        """Where the trials of a result were made, which may be elsewhere than the result that is put together."""
+        files = [self.trials.folder / name for name in self.trials.used]
+        found = {machine(json.loads(path.read_text(encoding="utf-8"))["hardware"]) for path in files}
         return sorted(found) or [machine(hardware())]
 
     def earlier(self, name: str) -> dict[str, Any] | None:

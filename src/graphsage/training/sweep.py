@@ -80,6 +80,8 @@ class Trials:
     """Kept with every trial, such as the hardware."""
     pool: Executor | None = None
     """Makes the trials instead of processes of this machine: a cluster's workers."""
+    used: set[str] = field(default_factory=set)
+    """Names of the files that were read or made."""
 
     def run(self, trials: Iterable[Trial], *, alone: bool = False) -> list[Result]:
         """Results in order; those that the folder has are read. Raises Unfinished at the deadline.
@@ -129,6 +131,7 @@ class Trials:
                 raise ValueError("it has no settings or no result")
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is no trial ({error}); delete it, and it is made again") from error
+        self.used.add(path.name)
         return record
 
     def seeds(self, trial: Trial, asked: int) -> dict[int, dict[str, Any]]:
@@ -167,6 +170,7 @@ class Trials:
         with atomic_file(self.folder / trial.file_name()) as temporary:
             text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
             temporary.write_text(text + "\n", encoding="utf-8")
+        self.used.add(trial.file_name())
 
 
 @dataclass(frozen=True)
