@@ -173,6 +173,22 @@ def test_a_row_names_the_profiles_it_was_judged_by_and_the_report_marks_the_quic
     assert "quick" not in shown["✓ gain over GCN"]
 
 
+def test_rows_that_were_made_in_part_are_named_where_they_judge() -> None:
+    rows = [{**row, "tried": {"points": 6, "of": 6}, "seeds": [0, 1]} for row in paper_rows() if "form" in row]
+    short = next(
+        row for row in rows if (row["data"], row["task"], row["row"]) == ("ppi", "unsupervised", "GraphSAGE-pool")
+    )
+    short |= {"tried": {"points": 2, "of": 12}, "seeds": [0]}
+    records = {**PAPER, "table1": {"profile": "full", "rows": [*rows, *(r for r in paper_rows() if "form" not in r)]}}
+    named = {claim.name: judged(claim, records) for claim in CLAIMS}
+    told = ["ppi unsupervised GraphSAGE-pool (2 of 12 points, 1 of 2 seeds)"]
+    assert named["gain over GCN"]["in_part"] == named["LSTM and pool do not differ"]["in_part"] == told
+    assert named["gain over features"]["in_part"] == named["rotation"]["in_part"] == []
+    section = claims_section({"rows": list(named.values())})
+    assert section.text.endswith(f"a longer sweep: {told[0]}.")
+    assert next(row[3] for row in section.tables[0].rows if "gain over GCN" in row[0]).endswith("(in part)")
+
+
 def test_a_claim_that_fails_at_one_learning_rate_says_so() -> None:
     points = [{"data": "d", "aggregator": "pool", "k": k, "test_micro_f1": spread([f1])}
               for k, f1 in ((1, 0.5), (2, 0.5), (3, 0.1))]  # fmt: skip

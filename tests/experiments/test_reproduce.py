@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from graphsage.errors import ConfigError, DataError
+from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.experiments import profile as profiles
+from graphsage.experiments import rotation
 from graphsage.experiments.data import Source, opened, parse_data
 from graphsage.experiments.plots import DRAWN, pictures
 from graphsage.experiments.profile import profile_named
@@ -133,6 +135,61 @@ def test_the_module_runs_by_itself_and_reports_mistakes(
     assert main(["table1", *data, "--minutes", "0"]) == 3
     assert main(["table1", "--data", "one", "--out", str(tmp_path)]) == 2
     assert "needs a path" in capsys.readouterr().err
+    assert main(["table1", *data, "--jobs", "0"]) == 2
+    assert "jobs must be at least 1; got 0" in capsys.readouterr().err
+
+
+def test_a_short_run_does_not_replace_what_a_long_one_left(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    full = dataclasses.replace(TINY, name="full")
+    reproduce("facts", dataclasses.replace(session(sources, out), profile=full))
+    before = (out / "facts.json").read_bytes()
+    for what in ("facts", "all"):
+        with pytest.raises(ConfigError, match=r"facts\.json is of profile full, and this run is of profile tiny"):
+            reproduce(what, session(sources, out))
+    assert (out / "facts.json").read_bytes() == before
+    assert not (out / "table1.json").exists()
+
+
+def test_data_without_features_or_edges_is_told_or_left_out(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    graph = opened(sources[0]).graph
+    split = {"given": planted_split(graph)}
+    save_graph(graph.replace(features=None), tmp_path / "bare", split)
+    with pytest.raises(ConfigError, match="--data bare: there are no features"):
+        reproduce("table1", session((Source("bare", str(tmp_path / "bare")),), tmp_path / "out"))
+    alone = graph.from_edges(torch.empty(0, 2, dtype=torch.long), graph.num_nodes, features=graph.features,
+                             labels=graph.labels)  # fmt: skip
+    save_graph(alone, tmp_path / "alone", split)
+    reproduce("theory", session((Source("alone", str(tmp_path / "alone")),), tmp_path / "out"))
+    assert {row["graph"][:11] for row in read(tmp_path / "out", "theory")["constructed"]} == {"small world"}
+
+
+def test_a_table_without_models_has_a_report_without_its_picture(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    reproduce("table1", session(sources, tmp_path))
+    record = read(tmp_path, "table1")
+    record["rows"] = [row for row in record["rows"] if row["row"] in ("Random", "Raw features")]
+    assert pictures({"table1": record}) == {}
+
+
+def test_rotation_leaves_out_nodes_of_unknown_label(
+    sources: tuple[Source, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = opened(sources[0])
+    assert whole.graph.labels is not None
+    labels = torch.where(torch.arange(whole.graph.num_nodes) % 3 > 0, whole.graph.labels, -1)
+    part = dataclasses.replace(whole, graph=whole.graph.replace(labels=labels))
+    asked: list[Any] = []
+
+    def noted(truth: Any, answers: Any) -> F1:
+        asked.append((truth, answers))
+        return f1_scores(truth, answers)
+
+    monkeypatch.setattr(rotation, "f1_scores", noted)
+    rotation.rotation({"seed": 0, "device": "cpu", "num_walks": 2, "passes": 1, "dim": 4}, part)
+    assert len(asked) == 3
+    for truth, answers in asked:
+        assert len(truth) == len(answers) == 16  # 20% of the 80 known ones
+        assert min(*truth, *answers) >= 0
 
 
 def test_without_validation_nodes_30_percent_of_the_test_nodes_validate(tmp_path: Path) -> None:

@@ -38,7 +38,8 @@ def test_a_result_names_the_machines_of_its_own_trials(tmp_path: Path) -> None:
     here.keep("two", "", {"rows": [], "trials_on": ["elsewhere"]})
     told = [json.loads((tmp_path / f"{name}.json").read_text())["trials_on"] for name in ("one", "two")]
     assert told == [["new", "old"], ["elsewhere", "new"]]
-    assert session(tmp_path).machines() == [machine(hardware())]
+    session(tmp_path).keep("three", "", {"rows": []})
+    assert json.loads((tmp_path / "three.json").read_text())["trials_on"] == [machine(hardware())]
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "\x00", "{}", '{"profile": "quick"}'])

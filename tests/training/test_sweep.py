@@ -149,7 +149,10 @@ def test_a_trial_is_kept_with_its_settings_and_a_damaged_file_is_named(tmp_path:
     record = json.loads(path.read_text())
     assert path.name.startswith("ppi-mean-")
     assert (record["settings"], record["hardware"]) == ({"lr": 0.01, "seed": 0}, "an abacus")
-    for text in ("{}", "[1]", '{"result": {}}', '{"settings": {"lr": 0.01}, "result": {}}'):
+    settings = '"settings": {"lr": 0.01, "seed": 0}'
+    other = '"settings": {"lr": 0.01, "seed": 1}'
+    for text in ("{}", "[1]", '{"result": {}}', f'{{{settings}, "result": {{}}}}', f'{{{settings}, "result": [1]}}',
+                 f'{{{settings}, "result": {{"val": "high"}}}}', f'{{{other}, "result": {{"val": 1.0}}}}'):  # fmt: skip
         path.write_text(text)
         with pytest.raises(DataError, match="delete it"):
             trials.run([trial])

@@ -1,7 +1,7 @@
 """What Table 1 and the signed-rank test say about the claims of the paper."""
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,16 @@ def cells(records: Records, form: str = "paper", score: str = "test_micro_f1") -
             for task in ("unsupervised", "supervised") if row["task"] == "both" else (row["task"],):
                 found.setdefault((row["data"], task), {})[row["row"]] = row[score]["mean"]
     return {key: rows for key, rows in found.items() if any(name.startswith("GraphSAGE") for name in rows)}
+
+
+def in_part(records: Records, tasks: Sequence[str]) -> list[str]:
+    """GraphSAGE's rows of these tasks that were swept over less than the whole grid or have fewer seeds than others."""
+    rows = [row for row in (records["table1"] or {"rows": []})["rows"]
+            if row.get("form") == "paper" and "tried" in row]  # fmt: skip
+    most = max((len(row["seeds"]) for row in rows), default=0)
+    return [f"{row['data']} {row['task']} {row['row']} ({row['tried']['points']} of {row['tried']['of']} points, "
+            f"{len(row['seeds'])} of {most} seeds)" for row in rows if row["task"] in tasks
+            and (row["tried"]["points"] < row["tried"]["of"] or len(row["seeds"]) < most)]  # fmt: skip
 
 
 def ratios(table: Cells, a: str, b: str, task: str | None = None) -> dict[str, float]:

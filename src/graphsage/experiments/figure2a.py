@@ -19,7 +19,7 @@ from graphsage.training.loop import Event
 from graphsage.training.sweep import Result, Trial
 from graphsage.training.train import choose_device, train
 
-WALKS, PASSES, BATCH, WALK_BATCH = 50, 5, 512, 64
+WALKS, PASSES, BATCH = 50, 5, 512
 
 
 def run(session: Session) -> dict[str, Any]:

@@ -21,14 +21,17 @@ def pictures(records: Mapping[str, Record | None]) -> dict[str, bytes]:
     drawn = {}
     for name, draw in DRAWN.items():
         record = records.get(name)
-        if record is not None:
-            drawn[name] = _png(draw(record))
+        figure = None if record is None else draw(record)
+        if figure is not None:
+            drawn[name] = _png(figure)
     return drawn
 
 
 def table1(record: Record) -> Any:
-    """A panel for each data set and task: ours as filled dots, the paper's as rings."""
+    """A panel for each data set and task: ours as filled dots, the paper's as rings. None before any model is there."""
     found = {(row["data"], row["task"]) for row in record["rows"] if "form" in row}
+    if not found:
+        return None
     names, tasks = sorted({data for data, _ in found}), sorted({task for _, task in found})
     figure, panels = _panels(len(tasks), len(names), 1.3 + 3.7 * len(names), 0.9 + 2.5 * len(tasks), sharey=True)
     for axes, (task, data) in zip(panels, itertools.product(tasks, names), strict=True):

@@ -55,15 +55,17 @@ def markdown(folder: Path, pictures: str, made: str) -> str:
 
 
 def summary(records: Records) -> str:
-    """Two sentences for somebody in a hurry."""
+    """For somebody in a hurry."""
     claims = records["claims"]
     made = f"{_profiles(records)}; {_machine(records)}."
     if claims is None:
         return made
     count = claims["counts"]
     later = f", {count[PENDING]} wait for experiments that have not been made" if count[PENDING] else ""
-    return (f"Of {len(claims['rows'])} claims of the paper **{count[HOLDS]} hold** on our data, **{count[FAILS]} do "
-            f"not**, {count[UNTESTED]} cannot be tested here{later}. {made}")  # fmt: skip
+    hold, fail = ("; ".join(row["claim"] for row in claims["rows"] if row["verdict"] == verdict) or "none"
+                  for verdict in (HOLDS, FAILS))  # fmt: skip
+    return (f"Of {len(claims['rows'])} claims of the paper **{count[HOLDS]} hold** on our data ({hold}), "
+            f"**{count[FAILS]} do not** ({fail}), {count[UNTESTED]} cannot be tested here{later}. {made}")  # fmt: skip
 
 
 def _profiles(records: Records) -> str:

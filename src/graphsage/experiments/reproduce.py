@@ -15,7 +15,7 @@ from typing import Any
 
 from graphsage.errors import ConfigError, GraphSageError
 from graphsage.experiments.data import parse_data
-from graphsage.experiments.profile import AGGREGATORS, TASKS, profile_named
+from graphsage.experiments.profile import AGGREGATORS, FULL, TASKS, profile_named
 from graphsage.experiments.record import EXPERIMENTS
 from graphsage.experiments.report import write_report
 from graphsage.experiments.session import Inapplicable, Session, start
@@ -32,6 +32,7 @@ def reproduce(what: str, session: Session) -> list[Path]:
     """Make one experiment or `all`; each is written as soon as it is there. `all` ends with the report, where
     matplotlib is there to draw its pictures. Returns the files written."""
     written = []
+    _check_folder(what, session)
     for name in names(what):
         try:
             importlib.import_module(f"graphsage.experiments.{name}").run(session)
@@ -43,6 +44,15 @@ def reproduce(what: str, session: Session) -> list[Path]:
     if what == "all" and importlib.util.find_spec("matplotlib") is not None:
         written.append(write_report(session.out))
     return written
+
+
+def _check_folder(what: str, session: Session) -> None:
+    """A short run must not replace what a long one left in the same folder."""
+    for name in names(what):
+        found = None if name in READERS else session.earlier(name)
+        if found is not None and found["profile"] == FULL.name != session.profile.name:
+            raise ConfigError(f"{session.out / name}.json is of profile {FULL.name}, and this run is of profile "
+                              f"{session.profile.name}; choose another folder with --out, or delete it")  # fmt: skip
 
 
 def names(what: str) -> tuple[str, ...]:

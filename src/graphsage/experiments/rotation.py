@@ -11,7 +11,7 @@ from graphsage.evaluation.probe import Probe
 from graphsage.experiments.data import Named, facts, opened
 from graphsage.experiments.record import spread
 from graphsage.experiments.session import Inapplicable, Session
-from graphsage.experiments.trials import PASSES, Array, make_trial, rounded
+from graphsage.experiments.trials import PASSES, Array, known_labels, make_trial, rounded
 from graphsage.graph.split import Split
 from graphsage.training.sweep import Result
 from graphsage.training.train import choose_device
@@ -45,10 +45,11 @@ def rotation(settings: dict[str, Any], data: Named) -> Result:
         train_deepwalk(graph, everyone, DeepWalkConfig(**given, seed=2 * settings["seed"] + number)).embeddings.numpy()
         for number in (0, 1)
     )
-    assert data.graph.labels is not None
-    labels: Array = data.graph.labels.numpy()
-    split = Split.random(graph.num_nodes, seed=settings["seed"])
-    train, test = split.nodes("train").numpy(), split.nodes("test").numpy()
+    labels, parts = known_labels(data)
+    known = np.concatenate(list(parts.values()))
+    known.sort()
+    split = Split.random(len(known), seed=settings["seed"])
+    train, test = known[split.nodes("train").numpy()], known[split.nodes("test").numpy()]
     probe = Probe(settings["seed"], PASSES).fit(first[train], labels[train])
     vectors = (first, second, second @ procrustes(second[train], first[train]))
     scores = {

@@ -28,11 +28,15 @@ def claims(record: Record) -> Section:
         why = f"; {row['why']}" if row["why"] else ""
         trained = {name: profile for name, profile in row.get("profiles", {}).items() if name != "facts"}
         why += " (quick)" if "quick" in trained.values() else ""
+        why += " (in part)" if row["in_part"] else ""
         said = f"“{row['quote']}” ({row['place']})"
         rows.append((_MARKS[row["verdict"]] + row["claim"], said, row["paper"], row["ours"] + why, row["rule"]))
     rows.sort(key=lambda row: "✗✓–…".index(row[0][0]))
     text = ("✓ holds, ✗ does not, – cannot be tested here, … not made yet; (quick): measured with few steps and one "
-            "learning rate. The rules were written before the numbers.")  # fmt: skip
+            "learning rate.")  # fmt: skip
+    partly = dict.fromkeys(part for row in record["rows"] for part in row["in_part"])
+    if partly:
+        text += f" (in part): judged also by rows that deserve a longer sweep: {', '.join(partly)}."
     return Section("Claims", text, (Table(("claim", "the paper", "its value", "ours", "holds if"), rows),))
 
 

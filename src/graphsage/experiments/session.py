@@ -10,6 +10,7 @@ from typing import Any
 
 from graphsage.errors import ConfigError, DataError
 from graphsage.experiments.data import Source, opened
+from graphsage.experiments.paper import FIGURES
 from graphsage.experiments.pieces import joined
 from graphsage.experiments.profile import Profile
 from graphsage.experiments.record import hardware, machine, read_result, versions, write_result
@@ -85,8 +86,10 @@ class Session:
         """Write a table or figure as `OUT/NAME.json` with the command that makes it."""
         path = self.out / f"{name}.json"
         names = list(body.get("data", {})) or [source.name for source in self.sources]  # pieces may have had others
-        made_on = sorted({*self.machines(), *body.get("trials_on", ())})
+        made_on = sorted({*self.machines(), *body.get("trials_on", ())}) or [machine(hardware())]
         made = {"profile": self.profile.name, "version": VERSION, **body, "trials_on": made_on}
+        if name in FIGURES:
+            made["paper"] = FIGURES[name]
         write_result(path, about, self.command(name, names), made)
         self.trials.used.clear()  # the next result has its own
         return path
@@ -107,7 +110,7 @@ class Session:
         """Where the trials of a result were made, which may be elsewhere than the result that is put together."""
         files = [self.trials.folder / name for name in self.trials.used]
         found = {machine(json.loads(path.read_text(encoding="utf-8"))["hardware"]) for path in files}
-        return sorted(found) or [machine(hardware())]
+        return sorted(found)
 
     def earlier(self, name: str) -> dict[str, Any] | None:
         """What an experiment has written, for those that build on it."""
@@ -120,6 +123,8 @@ def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: in
     """A session whose trials lie in `OUT/trials/PROFILE`; after `minutes` no new trial is begun."""
     if seeds is not None and seeds < 1:
         raise ConfigError(f"seeds must be at least 1; got {seeds}")
+    if jobs < 1:
+        raise ConfigError(f"jobs must be at least 1; got {jobs}")
     if minutes is not None and not 0 <= minutes < math.inf:
         raise ConfigError(f"--minutes must be a number from 0 on; got {minutes}")
     deadline = None if minutes is None else time.monotonic() + 60 * minutes

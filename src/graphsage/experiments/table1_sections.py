@@ -99,20 +99,9 @@ def settings(record: Record) -> Section:
             chosen = ", ".join(f"{name} {v}" for name, v in r["settings"].items())
             rows.append((r["data"], r["row"], r["task"], r.get("form", "–"), chosen,
                          f"{r['val_micro_f1']['mean']:.3f}", _tried(r),
-                         str(len(r["test_micro_f1"]["values"])), _machines(r),
-                         f"{r['seconds']['mean']:.0f}"))  # fmt: skip
-    head = (
-        "data",
-        "row",
-        "task",
-        "form",
-        "chosen on validation",
-        "validation F1",
-        "tried",
-        "seeds",
-        "made on",
-        "training, s",
-    )
+                         str(len(r["test_micro_f1"]["values"])), _machines(r)))  # fmt: skip
+    head = ("data", "row", "task", "form", "chosen on validation", "validation F1", "tried", "seeds",
+            "made on")  # fmt: skip
     return Section("Settings", f"`{record['command']}`", (Table(head, rows),))
 
 

@@ -15,6 +15,7 @@ def run(session: Session) -> dict[str, Any]:
     forms = sorted({row["form"] for row in table["rows"] if "form" in row})
     body = {
         "profile": table["profile"],
+        "trials_on": table.get("trials_on", []),
         "rows": [row for form in forms for row in compared(table["rows"], form)],
         "check": check(),
     }

@@ -127,8 +127,11 @@ class Trials:
             return None
         try:
             record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            if not (dict(record["result"]) and "settings" in record):
-                raise ValueError("it has no settings or no result")
+            if record["settings"] != json.loads(json.dumps(trial.settings)):
+                raise ValueError("it has other settings than its name says")
+            if not dict(record["result"]):
+                raise ValueError("it has no result")
+            float(record["result"].get("val", 0.0))
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is no trial ({error}); delete it, and it is made again") from error
         self.used.add(path.name)
