@@ -63,5 +63,5 @@ def test_a_sitting_that_is_over_ends_with_code_3(graphsage: Command, data: str, 
     (["table1", "--data", "setmm", "--only", "max"], "--only takes unsupervised, supervised, paper"),
     (["report", "--out", "/nowhere/at/all"], "holds no result"),
 ])  # fmt: skip
-def test_mistakes_are_named(graphsage: Command, words: list[str], message: str) -> None:
-    assert message in graphsage("reproduce", *words).error
+def test_mistakes_are_named(graphsage: Command, tmp_path: Path, words: list[str], message: str) -> None:
+    assert message in graphsage("reproduce", *words, *([] if "--out" in words else ["--out", tmp_path])).error
