@@ -189,6 +189,20 @@ def test_rows_that_were_made_in_part_are_named_where_they_judge() -> None:
     assert next(row[3] for row in section.tables[0].rows if "gain over GCN" in row[0]).endswith("(in part)")
 
 
+@pytest.mark.parametrize(("pool", "holds"), [(0.3001, False), (0.32, True)])
+def test_on_noise_pool_must_be_a_point_above_gcn(pool: float, holds: bool) -> None:
+    lines = {"GraphSAGE-pool": [spread([pool])], "GraphSAGE-GCN": [spread([0.3])]}
+    table = {"rows": [{"data": "d", "row": "Random", "test_micro_f1": spread([0.1])}]}
+    figure = {"data": {"d": {}}, "settings": {"lr": 0.01}, "lines": lines}
+    assert evidence_figures.noise({**EMPTY, "table1": table, "figure3": figure}).holds is holds
+
+
+@pytest.mark.parametrize(("factor", "holds"), [(7.0, False), (20.0, True)])
+def test_a_third_layer_must_cost_what_the_paper_says(factor: float, holds: bool) -> None:
+    points = [{"data": "d", "aggregator": "mean", "k": k, "seconds": spread([s])} for k, s in ((2, 1.0), (3, factor))]
+    assert evidence_figures.third_layer_time({**EMPTY, "depth": {"points": points}}).holds is holds
+
+
 def test_a_claim_that_fails_at_one_learning_rate_says_so() -> None:
     points = [{"data": "d", "aggregator": "pool", "k": k, "test_micro_f1": spread([f1])}
               for k, f1 in ((1, 0.5), (2, 0.5), (3, 0.1))]  # fmt: skip
