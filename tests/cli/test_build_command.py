@@ -61,3 +61,7 @@ def test_citations_are_built_from_two_tables(graphsage: Command, tmp_path: Path)
     words = ("--nodes", tmp_path / "p.csv", "--edges", tmp_path / "c.csv", "--label", "topic", "--text", "words")
     answer = graphsage("data", "build", "citation", *words, "--dim", 3, "--out", tmp_path / "cite")
     assert "3 nodes, 2 edges" in answer.out
+    for years in (("--train-until", 2005), ("--first-year", 2005)):
+        answer = graphsage("data", "build", "citation", *words, *years, "--out", tmp_path / "none")
+        assert answer.code == 2
+        assert "--first-year <= --train-until < --last-year" in answer.err

@@ -1,6 +1,7 @@
 """Reddit from files in the archive's own format, small enough to count by hand."""
 
 import dataclasses
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -175,3 +176,12 @@ def test_posts_that_nobody_joins_are_no_graph(source: Reddit, tmp_path: Path) ->
     write(source.comments, [{**each, "author": "[deleted]"} for each in COMMENTS])
     with pytest.raises(DataError, match="no user commented on two posts"):
         build_reddit(source, tmp_path / "out")
+
+
+@pytest.mark.parametrize("kept", [1, 3, 1000])
+def test_pairs_are_the_distinct_ones_however_many_are_kept_at_once(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAIRS", kept)
+    users = [{1, 2, 3}, {4}, {2, 3}, set(), {0, 3}, {1, 2, 3, 4}]
+    expected = {pair for user in users for pair in itertools.combinations(sorted(user), 2)}
+    found = [tuple(pair) for pair in module._joined(users, 5, 0).tolist()]
+    assert found == sorted(expected)

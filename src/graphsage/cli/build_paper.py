@@ -83,7 +83,11 @@ def citation(
     """
     from graphsage.cli.output import working
     from graphsage.datasets.build_citation import Citations, build_citation
+    from graphsage.errors import ConfigError
 
+    if not first_year <= train_until < last_year:
+        raise ConfigError("the years must be --first-year <= --train-until < --last-year, or there is nothing to train "
+                          f"or to test on; got {first_year}, {train_until} and {last_year}")  # fmt: skip
     with working("reading papers"):
         graph = build_citation(Citations(
             nodes=nodes, edges=edges, label=label, year=year, text=_words(text), fields=_words(fields),

@@ -34,6 +34,7 @@ RANKS = (11, 50)
 TRAIN_DAYS = 20
 NOBODY = ("[deleted]", "", None)  # accounts that are gone are not one user
 LATEST, _SECONDS = 2.0**33, " of seconds since 1970"
+PAIRS = 1 << 24  # kept before those that occur twice are dropped
 USER_POSTS = 100  # of a user with more, so many are drawn: pairs grow with the square
 
 
@@ -132,19 +133,34 @@ def read_comments(source: Reddit, posts: Posts) -> tuple[Array, set[str], Array]
         words.update(words_of(str(each["body"])))
         if each["author"] not in NOBODY:
             by_user[str(each["author"])].add(place)
-    pairs = [_pairs(np.array(sorted(places)), number, source.seed)
-             for number, (_, places) in enumerate(sorted(by_user.items())) if len(places) > 1]  # fmt: skip
-    if not pairs:
+    edges = _joined([by_user[user] for user in sorted(by_user)], len(posts.titles), source.seed)
+    if not len(edges):
         raise DataError(f"{source.comments}: no user commented on two posts of these communities, so nothing is joined")
-    return np.unique(np.concatenate(pairs), axis=0), words, counts
+    return edges, words, counts
 
 
-def _pairs(places: Array, user: int, seed: int) -> Array:
-    if len(places) > USER_POSTS:
-        keys = Stream(seed, "reddit posts", user).keys(torch.from_numpy(places)).numpy()
-        places = np.sort(places[np.argsort(keys, kind="stable")[:USER_POSTS]])
-    first, second = np.triu_indices(len(places), k=1)
-    return np.stack([places[first], places[second]], axis=1)
+def _joined(by_user: Sequence[set[int]], count: int, seed: int) -> Array:
+    """Each pair of posts with a user in common once, (E, 2). A pair is one number until the end, and those that occur
+    again are dropped on the way, so that memory grows with the edges and not with the users' pairs."""
+    distinct, waiting, size = np.empty(0, np.int64), [np.empty(0, np.int64)], 0
+    for user, posts in enumerate(by_user):
+        places = _places(posts, user, seed)
+        first, second = np.triu_indices(len(places), k=1)
+        waiting.append(places[first] * count + places[second])
+        size += len(first)
+        if size > max(PAIRS, len(distinct)):
+            distinct, waiting, size = np.unique(np.concatenate([distinct, *waiting])), [], 0
+    distinct = np.unique(np.concatenate([distinct, *waiting]))
+    return np.stack([distinct // count, distinct % count], axis=1)
+
+
+def _places(posts: set[int], user: int, seed: int) -> Array:
+    """A user's posts, or some of them where they are many."""
+    places = np.array(sorted(posts), np.int64)
+    if len(places) <= USER_POSTS:
+        return places
+    keys = Stream(seed, "reddit posts", user).keys(torch.from_numpy(places)).numpy()
+    return np.sort(places[np.argsort(keys, kind="stable")[:USER_POSTS]])
 
 
 def text_features(source: Reddit, posts: Posts, words: set[str]) -> Array:
