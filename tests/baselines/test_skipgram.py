@@ -34,6 +34,20 @@ def test_a_step_worked_out_by_hand() -> None:
     assert float(target[1]) == 0.0
 
 
+def test_steps_are_made_with_one_thread_and_the_others_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second thread made them ten times as slow where it has to be woken for each of them."""
+    seen: list[int] = []
+    monkeypatch.setattr(SkipGram, "step", lambda *_: seen.append(torch.get_num_threads()))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        none = torch.zeros(2, 0, dtype=torch.int64)
+        SkipGram(torch.zeros(1, 1), torch.zeros(1, 1), 0.1).steps(none, none)
+        assert (seen, torch.get_num_threads()) == ([1, 1], 2)
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.mark.gpu
 def test_replayed_steps_equal_single_ones() -> None:
     generator = torch.Generator().manual_seed(0)

@@ -61,6 +61,7 @@ def test_a_sitting_that_is_over_ends_with_code_3(graphsage: Command, data: str, 
     (["table1", "--data", "ppi=/nowhere"], "/nowhere does not exist"),
     (["table1", "--data", "setmm", "--profile", "huge"], "--profile must be one of quick, full"),
     (["table1", "--data", "setmm", "--only", "max"], "--only takes unsupervised, supervised, paper"),
+    (["table1", "--data", "setmm", "--device", "cpu", "--tf32"], "--tf32 is for a GPU"),
     (["report", "--out", "/nowhere/at/all"], "holds no result"),
 ])  # fmt: skip
 def test_mistakes_are_named(graphsage: Command, tmp_path: Path, words: list[str], message: str) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from graphsage.experiments.record import earlier_rows, hardware, rows, spread, write_result
+from graphsage.experiments.record import earlier_rows, hardware, machine, rows, spread, write_result
 from graphsage.training.score import Score
 
 
@@ -44,3 +44,5 @@ def test_a_gpu_that_stays_idle_is_not_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "H200")
     assert [hardware(device)["gpu"] for device in ("auto", "cuda", "cpu")] == ["H200", "H200", None]
+    assert machine(hardware("cuda")) == "H200"
+    assert machine(hardware("cuda", tf32=True)) == "H200, TF32"

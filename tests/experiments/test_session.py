@@ -32,12 +32,12 @@ def test_a_result_names_the_machines_of_its_own_trials(tmp_path: Path) -> None:
     (session(tmp_path).trials.folder / "foreign.json").write_text("[1]")
     here = on("new", session(tmp_path))
     here.trials.run([second, third])
-    assert here.machines() == ["new", "old"]
     here.keep("one", "", {"rows": []})
     here.trials.run([third])
     here.keep("two", "", {"rows": [], "trials_on": ["elsewhere"]})
     told = [json.loads((tmp_path / f"{name}.json").read_text())["trials_on"] for name in ("one", "two")]
     assert told == [["new", "old"], ["elsewhere", "new"]]
+    assert json.loads((tmp_path / "one.json").read_text())["time"]["trials"] == 2
     session(tmp_path).keep("three", "", {"rows": []})
     assert json.loads((tmp_path / "three.json").read_text())["trials_on"] == [machine(hardware())]
 

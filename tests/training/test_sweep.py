@@ -141,6 +141,33 @@ def test_a_sitting_ends_at_its_deadline_and_the_next_one_continues(tmp_path: Pat
     assert len(trials.run(asked)) == 3
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_trial_that_would_end_too_late_waits_for_the_next_sitting(tmp_path: Path, jobs: int) -> None:
+    """What is expected of a label is what its longest trial took, under the same conditions."""
+    here, there = {"hardware": "an abacus"}, {"hardware": "a slide rule"}
+    for about, label, seed, seconds in ((here, "long", 0, 1000.0), (here, "long", 1, 1.0), (there, "short", 0, 1000.0),
+                                        (here, "short", 1, 0.1), (here, "short one", 0, 1000.0)):  # fmt: skip
+        Trials(tmp_path, hill, about=about)._write(Trial(label, {"seed": seed}), {"val": 0.0, "seconds": seconds})
+    made: list[str] = []
+    asked = [Trial(label, {"lr": 0.1, "seed": seed}) for seed in range(2) for label in ("short", "long")]
+    trials = Trials(tmp_path, hill, jobs, time.monotonic() + 100, lambda trial, *_: made.append(trial.label), here)
+    with pytest.raises(Unfinished) as caught:
+        trials.run(asked)
+    assert (made, caught.value.left) == (["short", "short"], 2)
+
+
+def test_a_sitting_makes_its_first_trial_however_long(tmp_path: Path) -> None:
+    asked = [Trial("long", {"lr": 0.1, "seed": seed}) for seed in range(3)]
+    Trials(tmp_path, hill)._write(asked[0], {"val": 0.0, "seconds": 1000.0})
+    for left in (1, 0):
+        trials = Trials(tmp_path, hill, deadline=time.monotonic() + 100)
+        if left:
+            with pytest.raises(Unfinished, match="1 trials are left"):
+                trials.run(asked)
+        else:
+            assert len(trials.run(asked)) == 3
+
+
 def test_a_trial_is_kept_with_its_settings_and_a_damaged_file_is_named(tmp_path: Path) -> None:
     trials = Trials(tmp_path, hill, about={"hardware": "an abacus"})
     trial = Trial("PPI, mean", {"lr": 0.01, "seed": 0})

@@ -7,6 +7,7 @@ Q negatives n shared by the batch the loss is Equation 1 with T[u] for z_u, and 
 import torch
 from torch import Tensor
 
+from graphsage.kernels.threads import one_thread
 from graphsage.losses import unsupervised_loss
 
 
@@ -51,10 +52,11 @@ class SkipGram:
         self.context.index_add_(0, c, by_context)
 
     def steps(self, u: Tensor, c: Tensor) -> None:
-        """Many steps: u (R, B), c (R, B + Q)."""
+        """Many steps: u (R, B), c (R, B + Q). A step is shorter than it takes to wake a second thread for it."""
         done = self._replay(u, c) if self.target.is_cuda else 0
-        for row in range(done, len(u)):
-            self.step(u[row], c[row])
+        with one_thread():
+            for row in range(done, len(u)):
+                self.step(u[row], c[row])
 
     def _replay(self, u: Tensor, c: Tensor) -> int:
         whole = len(u) - len(u) % self.REPLAYED

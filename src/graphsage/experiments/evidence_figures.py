@@ -36,11 +36,12 @@ def deepwalk_inference(records: Records) -> Found:
     rows = _timed(records)
     if "DeepWalk" not in rows:
         return missing("figure2a on a single graph")
-    factors = {name.removeprefix("GraphSAGE-"): row["deepwalk_inference_factor"] for name, row in rows.items()
-               if "deepwalk_inference_factor" in row}  # fmt: skip
-    most = max(factors.values())
-    why = "" if most >= 100 else "the paper walked in pure Python; our walks and steps are vectorized"
-    return Found(", ".join(f"{name} {value:.0f} x" for name, value in factors.items()), most >= 100, why)
+    factors = {name.removeprefix("GraphSAGE-"): (row["deepwalk_inference_factor"], row["deepwalk_exact_factor"])
+               for name, row in rows.items() if name != "DeepWalk"}  # fmt: skip
+    most = max(sampled for sampled, _ in factors.values())
+    each = ", ".join(f"{name} {sampled:.0f} x ({exact:.0f} x)" for name, (sampled, exact) in factors.items())
+    why = "" if most >= 100 else "ours is a lean DeepWalk: gradients by hand, one thread"
+    return Found(f"{each}; in brackets beside exact inference", most >= 100, why)
 
 
 def deepwalk_training(records: Records) -> Found:

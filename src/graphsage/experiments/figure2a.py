@@ -1,6 +1,7 @@
 """Figure 2A: time to train and time to embed unseen nodes, DeepWalk included, on the largest data given."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from graphsage.training.sweep import Result, Trial
 from graphsage.training.train import choose_device, train
 
 WALKS, PASSES, BATCH = 50, 5, 512
+ON_GPU = 100  # times as many steps there: they are short, and progress is told five times a second
 
 
 def run(session: Session) -> dict[str, Any]:
@@ -38,10 +40,10 @@ def run(session: Session) -> dict[str, Any]:
         trial = make_trial("timed deepwalk", "time DeepWalk", source, **common)
         runs = one_by_one(session, trial)
         rows.append({"row": "DeepWalk", **averaged(runs)})
+        walked = rows[-1]["embed_microseconds"]["mean"]
         for row in rows[:-1]:
-            row["deepwalk_inference_factor"] = round(
-                rows[-1]["embed_microseconds"]["mean"] / row["embed_microseconds"]["mean"], 1
-            )
+            row["deepwalk_inference_factor"] = round(walked / row["embed_microseconds"]["mean"], 1)
+            row["deepwalk_exact_factor"] = round(walked / row["exact_embed_microseconds"]["mean"], 1)
     body = {"data": {source.name: facts(data)}, "device": machine, "unseen_nodes": len(unseen(data, None)),
             "timed_nodes": len(unseen(data, profile.timed_nodes)), "rows": rows}  # fmt: skip
     session.keep("figure2a", "Figure 2A: seconds to train, microseconds to embed an unseen node", body)
@@ -71,17 +73,16 @@ def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
     nodes = unseen(data, settings["nodes"])
     result: Result = {"val": 0.0}
     for task in ("supervised", "unsupervised"):
-        ticks: list[float] = []
+        ticks: list[tuple[int, float]] = []
 
-        def tick(event: Event, ticks: list[float] = ticks) -> None:
+        def tick(event: Event, ticks: list[tuple[int, float]] = ticks) -> None:
             if event.kind == "step":
-                ticks.append(time.monotonic())
+                ticks.append((event.step, time.monotonic()))
 
-        steps = settings["steps"]
+        steps = settings["steps"] * (ON_GPU if device.type == "cuda" else 1)
         model = train(data.graph, data.unvalidated, task=task, aggregator=settings["aggregator"], steps=steps,
                       seed=settings["seed"], device=settings["device"], on_event=tick, **settings["model"])  # fmt: skip
-        warm = steps // 3  # the first steps allocate memory and load kernels
-        result[f"{task}_step_milliseconds"] = 1000 * (ticks[-1] - ticks[warm]) / (len(ticks) - 1 - warm)
+        result[f"{task}_step_milliseconds"] = 1000 * seconds_per_step(ticks)
     train_nodes = data.split.nodes("train")
     result["epoch_seconds"] = result["supervised_step_milliseconds"] / 1000 * -(-len(train_nodes) // BATCH)
     pairs = num_pairs(data)
@@ -97,6 +98,13 @@ def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
     return result
 
 
+def seconds_per_step(ticks: Sequence[tuple[int, float]]) -> float:
+    """Of the last two thirds of what training told as (step, time): the first steps allocate memory and load kernels.
+    A GPU is asked only now and then, so that not every step is told."""
+    (first, began), (last, ended) = ticks[len(ticks) // 3], ticks[-1]
+    return (ended - began) / (last - first)
+
+
 def timed_deepwalk(settings: dict[str, Any], data: Named) -> Result:
     """The same for DeepWalk: a pass over the walks, and the online step with the paper's 50 walks and 5 passes."""
     device = choose_device(settings["device"])
@@ -104,8 +112,8 @@ def timed_deepwalk(settings: dict[str, Any], data: Named) -> Result:
     graph = data.graph.replace(features=None, labels=None)
     seen = training_graph(graph, data.split).to(device)
     train_nodes = data.split.nodes("train")
-    short = DeepWalkConfig(num_walks=2, passes=1, seed=settings["seed"])
-    model = train_deepwalk(seen, train_nodes[:512], short)  # warms up
+    short = DeepWalkConfig(num_walks=WALKS // 5, passes=1, seed=settings["seed"])
+    train_deepwalk(seen, train_nodes[:512], short)  # warms up
     wait_for(device)
     began = time.monotonic()
     model = train_deepwalk(seen, train_nodes, short)

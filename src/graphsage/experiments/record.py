@@ -81,19 +81,22 @@ def earlier_rows(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def hardware(device: str = "auto") -> dict[str, Any]:
-    """The machine, and its GPU unless `device` leaves that idle."""
+def hardware(device: str = "auto", *, tf32: bool = False) -> dict[str, Any]:
+    """The machine, its GPU unless `device` leaves that idle, and whether that multiplied in TF32."""
     import os
 
     import torch
 
     gpu = torch.cuda.get_device_name() if device != "cpu" and torch.cuda.is_available() else None
-    return {"machine": platform.machine(), "cores": os.cpu_count(), "gpu": gpu}
+    found = {"machine": platform.machine(), "cores": os.cpu_count(), "gpu": gpu}
+    return found | ({"products": "TF32"} if tf32 else {})
 
 
 def machine(hardware: dict[str, Any]) -> str:
     """In words."""
-    return hardware["gpu"] or f"{hardware['cores']} cores, no GPU"
+    if hardware["gpu"] is None:
+        return f"{hardware['cores']} cores, no GPU"
+    return f"{hardware['gpu']}, {hardware['products']}" if "products" in hardware else str(hardware["gpu"])
 
 
 def versions() -> dict[str, str]:

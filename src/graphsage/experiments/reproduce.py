@@ -7,7 +7,6 @@ python -m graphsage.experiments.reproduce all --data ppi=PATH --data setmm --dat
 import argparse
 import importlib
 import importlib.util
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -85,7 +84,6 @@ def tell(trial: Trial, result: Result, done: int, total: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["all", *EXPERIMENTS, "report"])
     parser.add_argument("--data", action="append", default=[], metavar="NAME[=PATH]")
@@ -98,6 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rates", default="", help="make only these of the profile's learning rates")
     parser.add_argument("--small", action="store_true", help="make only the small models of pool and LSTM")
     parser.add_argument("--no-deepwalk", action="store_true", help="leave DeepWalk's rows of Table 1 to another piece")
+    parser.add_argument("--tf32", action="store_true", help="multiply in TF32 on a GPU")
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args(arguments)
     try:
@@ -107,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         session = open_session(
             options.data, options.profile, options.out, what=options.what, only=options.only,
             seeds=options.seeds, jobs=options.jobs, device=options.device, minutes=options.minutes, rates=options.rates,
-            small=options.small, walks=not options.no_deepwalk, on_done=tell,
+            small=options.small, walks=not options.no_deepwalk, tf32=options.tf32, on_done=tell,
         )  # fmt: skip
         reproduce(options.what, session)
     except Unfinished as more:

@@ -4,7 +4,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from graphsage.experiments.profile import Profile
 from graphsage.experiments.record import hardware, machine, read_result, versions, write_result
 from graphsage.experiments.trials import VERSION, Evaluate
 from graphsage.training.sweep import SIZES, Result, Trial, Trials
+from graphsage.training.train import choose_device
 
 
 class Inapplicable(DataError):
@@ -38,6 +39,7 @@ class Session:
     """Sweep only the small models of pool and LSTM."""
     walks: bool = True
     """Make DeepWalk's rows too: the only part that a GPU does not help."""
+    began: float = field(default_factory=time.monotonic)
 
     def wanted(self, names: Sequence[str], known: Sequence[str]) -> list[str]:
         """Those of `names` that `only` leaves; it says nothing about a kind of which it names none."""
@@ -86,8 +88,10 @@ class Session:
         """Write a table or figure as `OUT/NAME.json` with the command that makes it."""
         path = self.out / f"{name}.json"
         names = list(body.get("data", {})) or [source.name for source in self.sources]  # pieces may have had others
-        made_on = sorted({*self.machines(), *body.get("trials_on", ())}) or [machine(hardware())]
-        made = {"profile": self.profile.name, "version": VERSION, **body, "trials_on": made_on}
+        records = self.own_records()
+        made_on = {machine(record["hardware"]) for record in records} | set(body.get("trials_on", ()))
+        made = {"profile": self.profile.name, "version": VERSION, **body,
+                "trials_on": sorted(made_on) or [machine(hardware())], "time": self.spent(records)}  # fmt: skip
         if name in FIGURES:
             made["paper"] = FIGURES[name]
         write_result(path, about, self.command(name, names), made)
@@ -106,11 +110,15 @@ class Session:
         words = [name, *given, f"--profile {self.profile.name}", f"--seeds {seeds or self.seeds}", *more]
         return f"graphsage reproduce {' '.join(words)}"
 
-    def machines(self) -> list[str]:
-        """Where the trials of a result were made, which may be elsewhere than the result that is put together."""
+    def own_records(self) -> list[dict[str, Any]]:
+        """The records of a result's trials. They may come from other machines and times than what is made of them."""
         files = [self.trials.folder / name for name in self.trials.used]
-        found = {machine(json.loads(path.read_text(encoding="utf-8"))["hardware"]) for path in files}
-        return sorted(found)
+        return [json.loads(path.read_text(encoding="utf-8")) for path in files]
+
+    def spent(self, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Time of all trials of a result, whenever they were made, and of this sitting up to now."""
+        return {"trials": len(records), "trial_seconds": round(sum(record["result"]["seconds"] for record in records)),
+                "sitting_seconds": round(time.monotonic() - self.began)}  # fmt: skip
 
     def earlier(self, name: str) -> dict[str, Any] | None:
         """What an experiment has written, for those that build on it."""
@@ -119,7 +127,7 @@ class Session:
 
 def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: int | None = None, jobs: int = 1,
           device: str = "auto", minutes: float | None = None, only: Sequence[str] = (), rates: Sequence[float] = (),
-          small: bool = False, walks: bool = True, on_done: Any = None) -> Session:  # fmt: skip
+          small: bool = False, walks: bool = True, tf32: bool = False, on_done: Any = None) -> Session:  # fmt: skip
     """A session whose trials lie in `OUT/trials/PROFILE`; after `minutes` no new trial is begun."""
     if seeds is not None and seeds < 1:
         raise ConfigError(f"seeds must be at least 1; got {seeds}")
@@ -127,7 +135,9 @@ def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: in
         raise ConfigError(f"jobs must be at least 1; got {jobs}")
     if minutes is not None and not 0 <= minutes < math.inf:
         raise ConfigError(f"--minutes must be a number from 0 on; got {minutes}")
+    if tf32 and choose_device(device).type != "cuda":
+        raise ConfigError("--tf32 is for a GPU, and there is none to use here; leave it out")
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
-    trials = Trials(out / "trials" / profile.name, Evaluate(sources, device), jobs, deadline, on_done,
-                    {"hardware": hardware(device), "versions": versions()})  # fmt: skip
+    trials = Trials(out / "trials" / profile.name, Evaluate(sources, device, tf32), jobs, deadline, on_done,
+                    {"hardware": hardware(device, tf32=tf32), "versions": versions()})  # fmt: skip
     return Session(sources, profile, out, trials, seeds or profile.seeds, frozenset(only), tuple(rates), small, walks)

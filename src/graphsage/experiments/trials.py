@@ -46,6 +46,8 @@ class Evaluate:
 
     sources: tuple[Source, ...]
     device: str = "auto"
+    tf32: bool = False
+    """Multiply in TF32 where GraphSAGE is trained on a GPU."""
 
     def __call__(self, trial: Trial) -> Result:
         from graphsage.experiments.kinds import KINDS, WITHOUT_DATA
@@ -53,6 +55,8 @@ class Evaluate:
         settings = {**trial.settings, "device": self.device}
         if settings["kind"] in WITHOUT_DATA:
             return WITHOUT_DATA[settings["kind"]](settings)
+        if self.tf32 and settings["kind"] == "graphsage":
+            settings["tf32"] = True
         source = next(source for source in self.sources if source.name == settings["data"])
         return KINDS[settings["kind"]](settings, opened(source))
 

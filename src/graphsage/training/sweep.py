@@ -73,7 +73,8 @@ class Trials:
     """A function of a module, so that other processes can call it."""
     jobs: int = 1
     deadline: float | None = None
-    """A moment of time.monotonic() after which no trial is begun."""
+    """A moment of time.monotonic(): no trial is begun after it, nor one that is expected to end after it, unless it
+    is the first one of these Trials, so that every sitting makes something."""
     on_done: Callable[[Trial, Result, int, int], None] | None = None
     """Told of every trial that was made just now, with how many are done and how many there are."""
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -82,6 +83,7 @@ class Trials:
     """Makes the trials instead of processes of this machine: a cluster's workers."""
     used: set[str] = field(default_factory=set)
     """Names of the files that were read or made."""
+    _begun: bool = field(default=False, init=False)
 
     def run(self, trials: Iterable[Trial], *, alone: bool = False) -> list[Result]:
         """Results in order; those that the folder has are read. Raises Unfinished at the deadline.
@@ -106,7 +108,7 @@ class Trials:
         if alone or (self.pool is None and (self.jobs == 1 or len(todo) < 2)):
             make = _timed if alone or self.jobs == 1 else _one_thread
             for trial in todo.values():
-                if not self._late():
+                if self._begin(trial):
                     keep(trial, make(self.evaluate, trial))
         else:
             self._in_parallel(list(todo.values()), keep)
@@ -125,15 +127,9 @@ class Trials:
         path = self.folder / trial.file_name()
         if not path.exists():
             return None
-        try:
-            record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            if record["settings"] != json.loads(json.dumps(trial.settings)):
-                raise ValueError("it has other settings than its name says")
-            if not dict(record["result"]):
-                raise ValueError("it has no result")
-            float(record["result"].get("val", 0.0))
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path} is no trial ({error}); delete it, and it is made again") from error
+        record = _read(path)
+        if record["settings"] != json.loads(json.dumps(trial.settings)):
+            raise DataError(f"{path} has other settings than its name says; delete it, and it is made again")
         self.used.add(path.name)
         return record
 
@@ -152,10 +148,11 @@ class Trials:
         waiting = list(reversed(todo))
         running: dict[Future[Result], Trial] = {}
         with self._workers() as pool:
-            while (waiting and not self._late()) or running:
-                while waiting and len(running) < self.jobs and not self._late():
+            while waiting or running:
+                while waiting and len(running) < self.jobs:
                     trial = waiting.pop()
-                    running[pool.submit(_one_thread, self.evaluate, trial)] = trial
+                    if self._begin(trial):
+                        running[pool.submit(_one_thread, self.evaluate, trial)] = trial
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     keep(running.pop(future), future.result())
 
@@ -165,8 +162,23 @@ class Trials:
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(self.jobs, mp_context=context, initializer=die_with, initargs=(os.getpid(),))
 
-    def _late(self) -> bool:
-        return self.deadline is not None and time.monotonic() > self.deadline
+    def _begin(self, trial: Trial) -> bool:
+        """Whether there is time for a trial; if so, it is taken for begun."""
+        if self.deadline is not None:
+            left = self.deadline - time.monotonic()
+            if left < 0 or (self._begun and self._expected(trial) > left):
+                return False
+        self._begun = True
+        return True
+
+    def _expected(self, trial: Trial) -> float:
+        """Seconds that the longest trial of the same label took under the same conditions; 0 where none was made."""
+        longest = 0.0
+        for path in self.folder.glob(f"{trial.file_name().rpartition('-')[0]}-*.json"):
+            record = _read(path)
+            if record["label"] == trial.label and all(record.get(name) == value for name, value in self.about.items()):
+                longest = max(longest, float(record["result"].get("seconds", 0.0)))
+        return longest
 
     def _write(self, trial: Trial, result: Result) -> None:
         record = {"label": trial.label, "settings": dict(trial.settings), **self.about, "result": result}
@@ -225,6 +237,20 @@ def best(points: Sequence[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
     return max(points, key=lambda pair: pair[0])[1]
 
 
+def _read(path: Path) -> dict[str, Any]:
+    """A trial's record, if it is one."""
+    try:
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        str(record["label"]), dict(record["settings"])
+        if not dict(record["result"]):
+            raise ValueError("it has no result")
+        for name in ("val", "seconds"):
+            float(record["result"].get(name, 0.0))
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} is no trial ({error}); delete it, and it is made again") from error
+    return record
+
+
 def _timed(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
     began, busy = time.monotonic(), time.process_time()
     result = evaluate(trial)
@@ -245,11 +271,7 @@ def die_with(parent: int) -> None:
 
 def _one_thread(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
     """As in a process among others, where threads would fight over the cores."""
-    import torch
+    from graphsage.kernels.threads import one_thread
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         return _timed(evaluate, trial)
-    finally:
-        torch.set_num_threads(before)
