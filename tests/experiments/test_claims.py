@@ -195,7 +195,7 @@ def test_rows_that_were_made_in_part_are_named_where_they_judge() -> None:
 def test_on_noise_pool_must_be_a_point_above_gcn(pool: float, holds: bool) -> None:
     lines = {"GraphSAGE-pool": [spread([pool])], "GraphSAGE-GCN": [spread([0.3])]}
     table = {"rows": [{"data": "d", "row": "Random", "test_micro_f1": spread([0.1])}]}
-    figure = {"data": {"d": {}}, "settings": {"lr": 0.01}, "lines": lines}
+    figure = {"data": {"d": {}}, "settings": {}, "lines": lines}
     assert evidence_figures.noise({**EMPTY, "table1": table, "figure3": figure}).holds is holds
 
 
@@ -206,14 +206,19 @@ def test_a_third_layer_must_cost_what_the_paper_says(factor: float, holds: bool)
 
 
 def test_a_claim_that_fails_at_one_learning_rate_says_so() -> None:
-    points = [{"data": "d", "aggregator": "pool", "k": k, "test_micro_f1": spread([f1])}
+    rate: dict[str, Any] = {"lr": 0.01, "tried": [0.01]}
+    points = [{"data": "d", "aggregator": "pool", "k": k, "test_micro_f1": spread([f1]), **rate}
               for k, f1 in ((1, 0.5), (2, 0.5), (3, 0.1))]  # fmt: skip
-    pairs = [{"data": "d", "aggregator": name, "test_micro_f1": spread([f1])}
+    pairs = [{"data": "d", "aggregator": name, "test_micro_f1": spread([f1]), **rate}
              for name, f1 in (("pool", 0.5), ("meanpool", 0.6))]  # fmt: skip
-    settings = {"lr": 0.01, "steps": 200}
+    settings = {"steps": 200}
     records = {**EMPTY, "depth": {"settings": settings, "points": points},
                "pooling": {"settings": settings, "rows": pairs}}  # fmt: skip
-    for find in (evidence_figures.second_layer, evidence_figures.third_layer, evidence_figures.pooling):
-        assert find(records).why.endswith("; learning rate 0.01 and 200 steps for all, not swept")
+    finds = (evidence_figures.second_layer, evidence_figures.third_layer, evidence_figures.pooling)
+    for find in finds:
+        assert find(records).why.endswith("; learning rate 0.01 and 200 steps, not swept")
     assert evidence_figures.third_layer(records).why.startswith("-80.0% is outside of -2% to +5%")
     assert evidence_figures.pooling(records).why.startswith("they differ on d;")
+    for cell in (*points, *pairs):
+        cell["tried"] = [0.01, 0.001]
+    assert not any("learning rate" in find(records).why for find in finds)

@@ -28,18 +28,18 @@ def command(
         help="Trials made at once, with one thread each; 1: one with all threads.")] = None,
     minutes: Annotated[float | None, typer.Option(
         "--minutes", show_default="no end",
-        help="Begin no new trial after so many minutes; exit code 3 says that there is more to do. 0 only puts "
-             "table1 together.")] = None,
+        help="End within so many minutes: no trial is begun that would end later, judged by those made before. Exit "
+             "code 3 says that there is more to do. 0 only puts results together.")] = None,
     only: Annotated[str, typer.Option(
         "--only", metavar="WORD,...", show_default=False,
         help="Make a piece of table1: tasks, forms and aggregators, such as supervised,paper,mean.")] = "",
     rates: Annotated[str, typer.Option("--rates", metavar="LR,...", show_default="all of the profile's",
-                                       help="Make only these learning rates of table1's sweep.")] = "",
+                                       help="Make only these learning rates of the sweeps.")] = "",
     small: Annotated[bool, typer.Option("--small", help="Make only the small models of pool and LSTM.")] = False,
     no_deepwalk: Annotated[bool, typer.Option("--no-deepwalk",
                                               help="Leave DeepWalk's rows of table1 to another piece.")] = False,
     tf32: Annotated[bool, typer.Option(
-        "--tf32", help="Multiply in TF32 on a GPU: pool and LSTM train in about half the time. Trials tell it.")] = False,
+        "--tf32", help="Multiply in TF32 on a GPU: pool and LSTM take about half the time. Results tell it.")] = False,
     device: Device = "auto",
     json: Json = False,
 ) -> None:  # fmt: skip

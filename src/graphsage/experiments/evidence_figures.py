@@ -57,11 +57,19 @@ def deepwalk_training(records: Records) -> Found:
 
 def _as_fixed(found: Found, record: dict[str, Any] | None) -> Found:
     """Where a claim fails, what was not swept for it belongs to the reason."""
-    settings = (record or {}).get("settings", {})
-    if found.holds is not False or "lr" not in settings:
+    alone = {cell["lr"] for cell in _cells(record or {}) if len(cell.get("tried", ())) == 1}
+    if found.holds is not False or not alone:
         return found
+    settings = (record or {}).get("settings", {})
     steps = f" and {settings['steps']} steps" if "steps" in settings else ""
-    return replace(found, why=f"{found.why}; learning rate {settings['lr']:g}{steps} for all, not swept")
+    told = ", ".join(f"{lr:g}" for lr in sorted(alone))
+    return replace(found, why=f"{found.why}; learning rate {told}{steps}, not swept")
+
+
+def _cells(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a figure or table consists of."""
+    lines = record.get("lines", {}).values()
+    return [*record.get("points", ()), *record.get("rows", ()), *(cell for line in lines for cell in line)]
 
 
 def pooling(records: Records) -> Found:

@@ -8,24 +8,24 @@ from graphsage.experiments.record import spread
 from graphsage.experiments.rows import walk_trial
 from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
-from graphsage.experiments.varied import fixed
+from graphsage.experiments.varied import fixed, rate
 from graphsage.training.sweep import Trial
 
 
 def run(session: Session) -> dict[str, Any]:
     source, profile = session.evolving, session.profile
     settings = fixed(session)
-    lines: dict[str, list[Any]] = {}
-    trials: dict[Any, Trial] = {
-        ("Raw features", level): make_trial("features", f"noise {level} features", source, noise=level)
-        for level in profile.noise_levels
-    }
+    plain = {level: make_trial("features", f"noise {level} features", source, noise=level)
+             for level in profile.noise_levels}  # fmt: skip
+    lines = {"Raw features": [spread(run["test"] for run in runs) for runs in session.runs(plain).values()]}
+    trials: dict[tuple[str, float], Trial] = {}
     for aggregator in profile.noise_aggregators:
         for level in profile.noise_levels:
             label, own = f"noise {level} {aggregator}", {**settings, "aggregator": aggregator, "noise": level}
             trials[NAMES[aggregator], level] = make_trial("graphsage", label, source, **own)
-    for (name, _), runs in session.runs(trials).items():
-        lines.setdefault(name, []).append(spread(run["test"] for run in runs))
+    for (name, _), found in session.swept(trials).items():
+        cell = spread(run["test"] for run in found.runs.values()) | rate(found)
+        lines.setdefault(name, []).append(cell)
     if opened(source).one_graph:
         lines |= walked(session)
     body = {"data": {source.name: facts(opened(source))}, "settings": settings, "levels": list(profile.noise_levels),

@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--minutes", type=float, help="begin no new trial after so many minutes; exit code 3 then")
+    parser.add_argument("--minutes", type=float, help="end within so many minutes; exit code 3: there is more to do")
     parser.add_argument("--only", default="", help="tasks, forms and aggregators of table1, such as supervised,mean")
     parser.add_argument("--rates", default="", help="make only these of the profile's learning rates")
     parser.add_argument("--small", action="store_true", help="make only the small models of pool and LSTM")

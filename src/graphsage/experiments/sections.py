@@ -1,6 +1,6 @@
 """The parts of the report, from the records of the experiments."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from graphsage.experiments.claims import FAILS, HOLDS, PENDING, UNTESTED
@@ -79,27 +79,36 @@ def figure2a(record: Record) -> Section:
     return Section("Figure 2A: time", text, (Table(head, rows),), "figure2a")
 
 
+def rates(cells: Sequence[Record]) -> str:
+    """Which learning rates validation chose among."""
+    tried = list(dict.fromkeys(tuple(cell["tried"]) for cell in cells))
+    if len(tried) != 1:
+        return "learning rates chosen on validation among those that were tried for each point"
+    words = " and ".join(f"{lr:g}" for lr in tried[0])
+    return f"learning rate {words} throughout" if len(tried[0]) == 1 else f"learning rate of {words} by validation"
+
+
 def figure2b(record: Record) -> Section:
     rows = [(str(p["sample_size"]), value(p["test_micro_f1"]), value(p["exact_test_micro_f1"]),
-             f"{p['seconds']['mean']:.1f}") for p in record["points"]]  # fmt: skip
-    head = ("S1 = S2", "test F1, sampled inference", "exact inference", "training, s")
-    text = f"Supervised GraphSAGE-mean; trained on {' and '.join(record['trials_on'])}."
+             f"{p['lr']:g}", f"{p['seconds']['mean']:.1f}") for p in record["points"]]  # fmt: skip
+    head = ("S1 = S2", "test F1, sampled inference", "exact inference", "rate", "training, s")
+    text = f"Supervised GraphSAGE-mean; {rates(record['points'])}; trained on {' and '.join(record['trials_on'])}."
     return Section("Figure 2B: size of the sample", text, (Table(head, rows),), "figure2b")
 
 
 def depth(record: Record) -> Section:
     rows = [(p["data"], p["aggregator"], str(p["k"]), str(tuple(p["sample_sizes"])), value(p["test_micro_f1"]),
-             f"{p['seconds']['mean']:.1f}") for p in record["points"]]  # fmt: skip
-    head = ("data", "aggregator", "K", "samples", "test F1", "training, s")
-    text = f"Supervised; trained on {' and '.join(record['trials_on'])}."
+             f"{p['lr']:g}", f"{p['seconds']['mean']:.1f}") for p in record["points"]]  # fmt: skip
+    head = ("data", "aggregator", "K", "samples", "test F1", "rate", "training, s")
+    text = f"Supervised; {rates(record['points'])}; trained on {' and '.join(record['trials_on'])}."
     return Section("Depth K", text, (Table(head, rows),), "depth")
 
 
 def pooling(record: Record) -> Section:
-    rows = [(r["data"], {"pool": "max", "meanpool": "mean"}[r["aggregator"]], value(r["test_micro_f1"]))
+    rows = [(r["data"], {"pool": "max", "meanpool": "mean"}[r["aggregator"]], value(r["test_micro_f1"]), f"{r['lr']:g}")
             for r in record["rows"]]  # fmt: skip
-    text = "Max and mean over the neighbors' transformed vectors (section 3.3), supervised."
-    return Section("Pooling", text, (Table(("data", "pooling", "test F1"), rows),))
+    text = f"Max and mean over the neighbors' transformed vectors (section 3.3), supervised; {rates(record['rows'])}."
+    return Section("Pooling", text, (Table(("data", "pooling", "test F1", "rate"), rows),))
 
 
 def facts(record: Record) -> Section:
@@ -114,7 +123,8 @@ def facts(record: Record) -> Section:
 def figure3(record: Record) -> Section:
     rows = [(name, *(value(cell) for cell in line)) for name, line in record["lines"].items()]
     head = ("method", *(f"{100 * level:.0f}% noise" for level in record["levels"]))
-    text = "Supervised; feature columns replaced by Gaussian noise. DeepWalk reads no features."
+    swept = [cell for line in record["lines"].values() for cell in line if "tried" in cell]
+    text = f"Supervised; {rates(swept)}; feature columns replaced by Gaussian noise. DeepWalk reads no features."
     return Section("Figure 3: noise", text, (Table(head, rows),), "figure3")
 
 

@@ -15,7 +15,7 @@ from graphsage.experiments.pieces import joined
 from graphsage.experiments.profile import Profile
 from graphsage.experiments.record import hardware, machine, read_result, versions, write_result
 from graphsage.experiments.trials import VERSION, Evaluate
-from graphsage.training.sweep import SIZES, Result, Trial, Trials
+from graphsage.training.sweep import SIZES, Key, Result, Swept, Trial, Trials, sweep
 from graphsage.training.train import choose_device
 
 
@@ -60,12 +60,17 @@ class Session:
             raise ConfigError(f"--rates leaves nothing to sweep for {task} training; its rates are {known}")
         return left
 
-    def runs(self, trials: Mapping[Hashable, Trial]) -> dict[Any, list[Result]]:
+    def runs(self, trials: Mapping[Key, Trial]) -> dict[Key, list[Result]]:
         """Every trial with every seed, all made together: results by the trial's key, of these seeds and of any that
         an earlier sitting has made beyond them."""
         self.trials.run([t.with_settings(seed=seed) for t in trials.values() for seed in range(self.seeds)])
         made = {key: self.trials.seeds(trial, self.seeds) for key, trial in trials.items()}
         return {key: [record["result"] for record in records.values()] for key, records in made.items()}
+
+    def swept(self, trials: Mapping[Key, Trial]) -> dict[Key, Swept]:
+        """Supervised trials of an aggregator's own width, each with the learning rate that validation chose for it."""
+        mine, whole = self.grid("supervised", "mean"), self.profile.grid("supervised", "mean")
+        return sweep(self.trials, trials, dict.fromkeys(trials, mine), self.seeds, dict.fromkeys(trials, whole))
 
     @property
     def evolving(self) -> Source:

@@ -1,4 +1,8 @@
-"""Supervised GraphSAGE in the paper's form with one thing varied and all others fixed: Figure 2B, depth and pooling."""
+"""Supervised GraphSAGE in the paper's form with one thing varied: Figure 2B, depth and pooling.
+
+The learning rate of every point is chosen on validation, as in Table 1: what suits one depth or aggregator may ruin
+another. All else is fixed.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +12,8 @@ from graphsage.experiments.data import Source, facts, opened
 from graphsage.experiments.record import spread
 from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
+from graphsage.training.sweep import Swept
 
-RATE = 0.01
-"""The first of the supervised grid, for all data and aggregators: the paper does not say which its figures have."""
 SCORES = {"test_micro_f1": "test", "seconds": "train_seconds"}
 """What a point says, and what a trial calls it."""
 
@@ -26,18 +29,23 @@ class Variant:
 
 def fixed(session: Session, **more: Any) -> dict[str, Any]:
     """The settings that all points share."""
-    return {"task": "supervised", "form": "paper", **session.profile.training["supervised"], "lr": RATE, **more}
+    return {"task": "supervised", "form": "paper", **session.profile.training["supervised"], **more}
 
 
 def varied(session: Session, sources: Sequence[Source], variants: Sequence[Variant], settings: Mapping[str, Any],
            scores: Mapping[str, str] = SCORES, part: str = "points") -> dict[str, Any]:  # fmt: skip
     """A body whose `part` says what each variant reached on each data set."""
-    made = session.runs({
+    made = session.swept({
         (source.name, number): make_trial("graphsage", variant.label, source, **{**settings, **variant.settings})
         for source in sources for number, variant in enumerate(variants)
     })  # fmt: skip
-    points = [{"data": data, **variants[number].told,
-               **{name: spread(run[score] for run in runs) for name, score in scores.items()}}
-              for (data, number), runs in made.items()]  # fmt: skip
+    points = [{"data": data, **variants[number].told, **rate(found),
+               **{name: spread(run[score] for run in found.runs.values()) for name, score in scores.items()}}
+              for (data, number), found in made.items()]  # fmt: skip
     about = {source.name: facts(opened(source)) for source in sources}
     return {"data": about, "settings": dict(settings), part: points}
+
+
+def rate(found: Swept) -> dict[str, Any]:
+    """The learning rate that validation chose, and those it chose among."""
+    return {"lr": found.chosen["lr"], "tried": [point["lr"] for point in found.points]}
