@@ -1,9 +1,10 @@
 """Our DeepWalk beside gensim's Word2Vec on the same pairs of the same walks, all nodes at hand (transductive).
 
-python benchmarks/deepwalk_gensim.py DATA --out results/deepwalk-gensim.json
+python benchmarks/deepwalk_gensim.py DATA [DATA ...] --seeds 5 --out results/deepwalk-gensim.json
 
-DATA is anything that `graphsage train` reads, with one class a node. gensim is given each pair as a text of two words,
-the same number of negatives and passes, and the rate of one pair in our batches of 64. It takes each pair both ways.
+DATA is a graph folder or another format that `graphsage train` reads, with one class a node. gensim is given each pair
+as a text of two words, the same number of negatives and passes, and the rate of one pair in our batches of 64. It takes
+each pair both ways.
 """
 
 import argparse
@@ -53,32 +54,42 @@ def score(z: Any, graph: Graph, seed: int) -> float:
     return f1_scores(labels[test], Probe(seed).fit(z[train], labels[train]).predict(z[test])).micro
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data")
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--lr", type=float, default=0.8)
-    parser.add_argument("--out", type=Path, default=Path("results/deepwalk-gensim.json"))
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    data = open_data(options.data)
-    graph = data.graph.replace(features=None)
+def compared(graph: Graph, lr: float, seeds: int) -> dict[str, Any]:
+    """Scores and processor time of both, and how far their means are apart."""
     scores: dict[str, list[float]] = {"graphsage": [], "gensim": []}
     seconds: dict[str, list[float]] = {"graphsage": [], "gensim": []}
-    for seed in range(options.seeds):
-        config = DeepWalkConfig(lr=options.lr, seed=seed)
+    for seed in range(seeds):
+        config = DeepWalkConfig(lr=lr, seed=seed)
         for name, make in (("graphsage", ours), ("gensim", gensims)):
             began = time.process_time()
             z = make(graph, config)
             seconds[name].append(time.process_time() - began)
             scores[name].append(score(z, graph, seed))
-    rows = [
-        {"row": name, "test_micro_f1": spread(scores[name]), "cpu_seconds": spread(seconds[name])} for name in scores
-    ]
-    apart = rows[0]["test_micro_f1"]["mean"] - rows[1]["test_micro_f1"]["mean"]
-    body = {"data": data.name, "nodes": graph.num_nodes, "lr": options.lr, "rows": rows, "difference": round(apart, 4)}
-    write_result(options.out, "DeepWalk: probe micro F1 of our vectors and of gensim's, transductive",
-                 f"python benchmarks/deepwalk_gensim.py {data.name}", body)  # fmt: skip
+            print(f"seed {seed}  {name}  {scores[name][-1]:.3f}  {seconds[name][-1]:.0f} s", flush=True)
+    rows = {name: {"test_micro_f1": spread(scores[name]), "cpu_seconds": spread(seconds[name])} for name in scores}
+    apart = rows["graphsage"]["test_micro_f1"]["mean"] - rows["gensim"]["test_micro_f1"]["mean"]
+    return {"nodes": graph.num_nodes, "lr": lr, **rows, "difference": round(apart, 4)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="+")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--lr", type=float, default=0.8)
+    parser.add_argument("--out", type=Path, default=Path("results/deepwalk-gensim.json"))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = []
+    for spec in options.data:
+        data = open_data(spec)
+        print(data.name, flush=True)
+        found = compared(data.graph.replace(features=None), options.lr, options.seeds)
+        rows.append({"data": data.name, **found})
+        command = (
+            f"python benchmarks/deepwalk_gensim.py {' '.join(row['data'] for row in rows)} --seeds {options.seeds}"
+        )
+        about = "DeepWalk: probe micro F1 of our vectors and of gensim's, transductive"
+        write_result(options.out, about, command, {"rows": rows})
 
 
 if __name__ == "__main__":
