@@ -104,3 +104,6 @@ def test_labels_are_needed(source: Proteins, tmp_path: Path) -> None:
     source.labels[0].write_text("")
     with pytest.raises(DataError, match="no ontology term"):
         build_ppi(source, tmp_path / "out")
+    source.labels[0].write_text("GO_A\tx\tz3\tz4\n")
+    with pytest.raises(DataError, match="no protein has any of the ontology's terms"):
+        build_ppi(source, tmp_path / "out")

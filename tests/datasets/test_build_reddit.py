@@ -98,7 +98,7 @@ def test_a_user_of_very_many_posts_joins_a_drawn_part_of_them(
     tmp_path: Path, source: Reddit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "USER_POSTS", 3)
-    posts = [post(f"q{n}", "a", "cat", 1 + n % 28) for n in range(10)]
+    posts = [post(f"q{n}", "a", "cat", 1 + 27 * (n % 2)) for n in range(10)]
     write(source.submissions, posts)
     write(source.comments, [comment(f"q{n}", "busy", "cat") for n in range(10)])
     graph = build_reddit(source, tmp_path / "out")
@@ -106,7 +106,7 @@ def test_a_user_of_very_many_posts_joins_a_drawn_part_of_them(
 
 
 def test_edges_are_down_sampled_where_asked(tmp_path: Path, source: Reddit) -> None:
-    write(source.submissions, [post(f"q{n}", "a", "cat", 1 + n) for n in range(12)])
+    write(source.submissions, [post(f"q{n}", "a", "cat", 10 + n) for n in range(12)])
     write(source.comments, [comment(f"q{n}", "busy", "cat") for n in range(12)])
     capped = dataclasses.replace(source, max_degree=4)
     assert int(build_reddit(capped, tmp_path / "out").degrees.max()) <= 4
@@ -185,3 +185,16 @@ def test_pairs_are_the_distinct_ones_however_many_are_kept_at_once(kept: int, mo
     expected = {pair for user in users for pair in itertools.combinations(sorted(user), 2)}
     found = [tuple(pair) for pair in module._joined(users, 5, 0).tolist()]
     assert found == sorted(expected)
+
+
+@pytest.mark.parametrize(("shift", "message"), [(-21, "no joined post is from after day 20"),
+                                                (20, "no joined post is from up to day 20")])  # fmt: skip
+def test_a_month_without_posts_to_train_or_to_test_on_is_refused(
+    source: Reddit, tmp_path: Path, shift: int, message: str
+) -> None:
+    days = [max(1, min(30, int((each["created_utc"] - SEPTEMBER) // DAY + 1 + shift))) for each in POSTS]
+    moved = [{**each, "created_utc": SEPTEMBER + (day - 1) * DAY} for each, day in zip(POSTS, days, strict=True)]
+    write(source.submissions, moved)
+    with pytest.raises(DataError, match=message):
+        build_reddit(source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

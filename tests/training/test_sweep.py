@@ -178,8 +178,14 @@ def test_a_trial_is_kept_with_its_settings_and_a_damaged_file_is_named(tmp_path:
     assert (record["settings"], record["hardware"]) == ({"lr": 0.01, "seed": 0}, "an abacus")
     settings = '"settings": {"lr": 0.01, "seed": 0}'
     other = '"settings": {"lr": 0.01, "seed": 1}'
+    label, about = '"label": "PPI, mean"', '"hardware": "an abacus"'
+    path.write_text(f'{{{label}, {settings}, {about}, "result": {{"val": 1.0}}}}')
+    assert trials.run([trial]) == [{"val": 1.0}]
     for text in ("{}", "[1]", '{"result": {}}', f'{{{settings}, "result": {{}}}}', f'{{{settings}, "result": [1]}}',
-                 f'{{{settings}, "result": {{"val": "high"}}}}', f'{{{other}, "result": {{"val": 1.0}}}}'):  # fmt: skip
+                 f'{{{settings}, "result": {{"val": "high"}}}}', f'{{{other}, "result": {{"val": 1.0}}}}',
+                 f'{{{label}, {settings}, {about}, "result": {{"val": NaN}}}}',
+                 f'{{{label}, {other}, {about}, "result": {{"val": 1.0}}}}',
+                 f'{{{label}, {settings}, "result": {{"val": 1.0}}}}'):  # fmt: skip
         path.write_text(text)
         with pytest.raises(DataError, match="delete it"):
             trials.run([trial])

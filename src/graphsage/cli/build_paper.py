@@ -83,7 +83,6 @@ def citation(
     """
     from graphsage.cli.output import working
     from graphsage.datasets.build_citation import Citations, build_citation
-    from graphsage.errors import ConfigError
 
     if not first_year <= train_until < last_year:
         raise ConfigError("the years must be --first-year <= --train-until < --last-year, or there is nothing to train "

@@ -63,6 +63,8 @@ def build_ppi(source: Proteins, out: Path) -> Graph:
     if not terms:
         raise DataError("there is no ontology term to predict; check the files of --labels")
     proteins = [protein for tissue in chosen for protein in tissue.proteins]
+    if not set(proteins) & set().union(*(genes for _, genes in terms)):
+        raise DataError("no protein has any of the ontology's terms; are the ids of --labels those of --tissues?")
     sizes = [len(tissue.proteins) for tissue in chosen]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     number = np.repeat(np.arange(len(chosen)), sizes)

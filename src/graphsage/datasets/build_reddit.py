@@ -202,6 +202,9 @@ def comments_on(path: Path, posts: Posts) -> Iterator[tuple[int, dict[str, Any]]
 def split_by_day(times: Array, seed: int) -> Split:
     """The first 20 days of the (only) month train; 30% of the later posts validate, the rest are for testing."""
     days = np.array([datetime.fromtimestamp(int(time), UTC).day for time in times])
+    if not 0 < (days <= TRAIN_DAYS).sum() < len(days):
+        raise DataError(f"no joined post is from {'up to' if days[0] > TRAIN_DAYS else 'after'} day {TRAIN_DAYS} of "
+                        "the month; earlier posts train, later ones test")  # fmt: skip
     held_out = Split.masks(days <= TRAIN_DAYS, test=days > TRAIN_DAYS)
     return with_validation(held_out, Stream(seed, "reddit split"))
 

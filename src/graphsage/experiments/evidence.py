@@ -38,14 +38,22 @@ def cells(records: Records, form: str = "paper", score: str = "test_micro_f1") -
     return {key: rows for key, rows in found.items() if any(name.startswith("GraphSAGE") for name in rows)}
 
 
-def in_part(records: Records, tasks: Sequence[str]) -> list[str]:
-    """GraphSAGE's rows of these tasks that were swept over less than the whole grid or have fewer seeds than others."""
+def in_part(records: Records, tasks: Sequence[str], names: Sequence[str]) -> list[str]:
+    """GraphSAGE's rows of these tasks and names that were swept over less than the whole grid or have fewer seeds than
+    others."""
     rows = [row for row in (records["table1"] or {"rows": []})["rows"]
             if row.get("form") == "paper" and "tried" in row]  # fmt: skip
     most = max((len(row["seeds"]) for row in rows), default=0)
     return [f"{row['data']} {row['task']} {row['row']} ({row['tried']['points']} of {row['tried']['of']} points, "
-            f"{len(row['seeds'])} of {most} seeds)" for row in rows if row["task"] in tasks
+            f"{len(row['seeds'])} of {most} seeds)" for row in rows if row["task"] in tasks and row["row"] in names
             and (row["tried"]["points"] < row["tried"]["of"] or len(row["seeds"]) < most)]  # fmt: skip
+
+
+def stopped(records: Records) -> str:
+    """How long unsupervised training was: part of why its claims fail."""
+    rows = (records["table1"] or {"rows": []})["rows"]
+    steps = {row["steps"] for row in rows if row["task"] == "unsupervised" and "steps" in row}
+    return f"unsupervised models had {' or '.join(f'{count:,}' for count in sorted(steps))} steps" if steps else ""
 
 
 def ratios(table: Cells, a: str, b: str, task: str | None = None) -> dict[str, float]:
@@ -68,10 +76,15 @@ def at_least(values: dict[str, float], bar: float, needs: str = "table1") -> Fou
 
 
 def gain_over_features(records: Records) -> Found:
-    table = cells(records)
-    best = {f"{data} {task}": 100 * (max(v for k, v in rows.items() if k in ROWS[4:]) / rows["Raw features"] - 1)
-            for (data, task), rows in table.items() if task == "supervised" and rows.get("Raw features")}  # fmt: skip
-    return at_least(best, 25.5)
+    """Of the aggregator that is best on validation."""
+    table, judges = cells(records), cells(records, score="val_micro_f1")
+    gains = {}
+    for (data, task), rows in table.items():
+        if task == "supervised" and rows.get("Raw features"):
+            judge = judges[data, task]
+            best = max((name for name in ROWS[4:] if name in rows), key=lambda name: judge[name])
+            gains[f"{data} {task}"] = 100 * (rows[best] / rows["Raw features"] - 1)
+    return at_least(gains, 25.5)
 
 
 def gain_over_gcn(records: Records) -> Found:
@@ -83,7 +96,7 @@ def over_deepwalk(records: Records, task: str) -> Found:
 
 
 def beats_baselines(records: Records) -> Found:
-    table = cells(records)
+    table = {key: rows for key, rows in cells(records).items() if any(name in rows for name in BASELINES)}
     if not table:
         return missing("table1")
     lost = []

@@ -39,7 +39,7 @@ def walked(session: Session) -> dict[str, list[Any]]:
     profile = session.profile
     noises = list(profile.noise_levels)
     trial = walk_trial(session, session.evolving).with_settings(lr=max(profile.deepwalk_rates))
-    runs = session.trials.run([trial.with_settings(seed=seed) for seed in range(session.seeds)])
+    runs = session.runs({"DeepWalk": trial})["DeepWalk"]
 
     def tests(name: str) -> Any:
         best = max(("trained", "all"), key=lambda c: runs[0]["rows"][name.format(c)]["val"])

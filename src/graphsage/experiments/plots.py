@@ -44,7 +44,8 @@ def table1(record: Record) -> Any:
                 theirs = row["paper"].get(task)
                 if theirs is not None:
                     axes.plot(theirs, place, "o", markersize=9, fillstyle="none", color=FAINT, zorder=2)
-        axes.set_title(f"{data}, {task}", loc="left", fontsize=10, color=INK)
+        stands_for = " (the paper: citation)" if data == "setmm" else ""
+        axes.set_title(f"{data}, {task}{stands_for}", loc="left", fontsize=10, color=INK)
         axes.set_yticks(range(len(ROWS)), list(reversed(ROWS)), fontsize=8.5)
         axes.set_ylim(-0.6, len(ROWS) - 0.4)
         axes.set_xlim(-0.02, 1.03)
@@ -88,7 +89,7 @@ def figure2b(record: Record) -> Any:
 
 
 def depth(record: Record) -> Any:
-    figure, panels = _panels(1, 2, 10.5, 3.6)
+    figure, panels = _panels(1, 2, 12, 3.6)
     palette = ("#1b7f5c", "#c8372d", "#4a90c2", "#8a4fbf")
     data = list(dict.fromkeys(point["data"] for point in record["points"]))
     for axes, key, title in ((panels[0], "test_micro_f1", "test micro F1"),
@@ -103,7 +104,7 @@ def depth(record: Record) -> Any:
         axes.set_xticks([1, 2, 3], ["K = 1", "K = 2", "K = 3"])
     panels[1].set_yscale("log")
     _plain(panels[1].yaxis)
-    panels[0].legend(frameon=False, fontsize=8, loc="best")
+    panels[1].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     _finish(figure, "Depth K", "supervised")
     return figure
 

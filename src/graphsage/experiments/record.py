@@ -55,7 +55,7 @@ def write_result(path: Path, about: str, command: str, body: dict[str, Any]) -> 
     """Write `body` with the hardware and library versions it was made on."""
     record = {"about": about, "command": command, "hardware": hardware(), "versions": versions(), **body}
     with atomic_file(path) as temporary:
-        temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def read_result(path: Path) -> dict[str, Any] | None:

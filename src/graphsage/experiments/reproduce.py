@@ -28,20 +28,25 @@ MORE = 3  # exit code: the time of this sitting is over, and there is more to do
 
 
 def reproduce(what: str, session: Session) -> list[Path]:
-    """Make one experiment or `all`; each is written as soon as it is there. `all` ends with the report, where
-    matplotlib is there to draw its pictures. Returns the files written."""
+    """Make one experiment or `all`; each is written as soon as it is there, and where the time of the sitting is over,
+    as far as it is there: then Unfinished is raised at the end. `all` ends with the report, where matplotlib is there
+    to draw its pictures. Returns the files written."""
     written = []
     _check_folder(what, session)
     for name in names(what):
         try:
             importlib.import_module(f"graphsage.experiments.{name}").run(session)
             written.append(session.out / f"{name}.json")
+        except Unfinished as more:
+            session.left.append(more.left)
         except Inapplicable as reason:
             if what != "all":
                 raise
             print(f"{name} is left out: {reason}", file=sys.stderr, flush=True)
     if what == "all" and importlib.util.find_spec("matplotlib") is not None:
         written.append(write_report(session.out))
+    if session.left:
+        raise Unfinished(sum(session.left))
     return written
 
 

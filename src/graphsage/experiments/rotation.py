@@ -27,7 +27,7 @@ def run(session: Session) -> dict[str, Any]:
     trial = make_trial(
         "rotation", "rotation", source, **session.profile.deepwalk, lr=max(session.profile.deepwalk_rates)
     )
-    runs = session.trials.run([trial.with_settings(seed=seed) for seed in range(session.seeds)])
+    runs = session.runs({"rotation": trial})["rotation"]
     body = {"data": {source.name: facts(opened(source))},
             "rows": [{"row": name, "test_micro_f1": spread(run[name] for run in runs)} for name in ROWS]}  # fmt: skip
     session.keep("rotation", "Appendix D: a probe fitted on one DeepWalk run, asked about another run", body)

@@ -15,7 +15,7 @@ from graphsage.experiments.pieces import joined
 from graphsage.experiments.profile import Profile
 from graphsage.experiments.record import hardware, machine, read_result, versions, write_result
 from graphsage.experiments.trials import VERSION, Evaluate
-from graphsage.training.sweep import SIZES, Key, Result, Swept, Trial, Trials, sweep
+from graphsage.training.sweep import SIZES, Key, Result, Swept, Trial, Trials, Unfinished, sweep, swept
 from graphsage.training.train import choose_device
 
 
@@ -40,6 +40,8 @@ class Session:
     walks: bool = True
     """Make DeepWalk's rows too: the only part that a GPU does not help."""
     began: float = field(default_factory=time.monotonic)
+    left: list[int] = field(default_factory=list)
+    """Trials that the time of this sitting did not suffice for, at each place where it was over."""
 
     def wanted(self, names: Sequence[str], known: Sequence[str]) -> list[str]:
         """Those of `names` that `only` leaves; it says nothing about a kind of which it names none."""
@@ -60,17 +62,33 @@ class Session:
             raise ConfigError(f"--rates leaves nothing to sweep for {task} training; its rates are {known}")
         return left
 
-    def runs(self, trials: Mapping[Key, Trial]) -> dict[Key, list[Result]]:
+    def attempt(self, make: Callable[[], object]) -> None:
+        """Make trials as far as the time goes; what follows puts together what there is."""
+        try:
+            make()
+        except Unfinished as more:
+            self.left.append(more.left)
+
+    def runs(self, trials: Mapping[Key, Trial], *, alone: bool = False) -> dict[Key, list[Result]]:
         """Every trial with every seed, all made together: results by the trial's key, of these seeds and of any that
         an earlier sitting has made beyond them."""
-        self.trials.run([t.with_settings(seed=seed) for t in trials.values() for seed in range(self.seeds)])
+        asked = [trial.with_settings(seed=seed) for trial in trials.values() for seed in range(self.seeds)]
+        self.attempt(lambda: self.trials.run(asked, alone=alone))
         made = {key: self.trials.seeds(trial, self.seeds) for key, trial in trials.items()}
+        if not all(made.values()):
+            raise Unfinished(self.left.pop())
         return {key: [record["result"] for record in records.values()] for key, records in made.items()}
 
     def swept(self, trials: Mapping[Key, Trial]) -> dict[Key, Swept]:
         """Supervised trials of an aggregator's own width, each with the learning rate that validation chose for it."""
         mine, whole = self.grid("supervised", "mean"), self.profile.grid("supervised", "mean")
-        return sweep(self.trials, trials, dict.fromkeys(trials, mine), self.seeds, dict.fromkeys(trials, whole))
+        everyone = dict.fromkeys(trials, mine), self.seeds, dict.fromkeys(trials, whole)
+        self.attempt(lambda: sweep(self.trials, trials, *everyone))
+        found = {key: swept(self.trials, trial, whole, self.seeds) for key, trial in trials.items()}
+        there = {key: each for key, each in found.items() if each is not None}
+        if len(there) < len(trials):
+            raise Unfinished(self.left.pop())
+        return there
 
     @property
     def evolving(self) -> Source:
@@ -96,7 +114,7 @@ class Session:
         records = self.own_records()
         made_on = {machine(record["hardware"]) for record in records} | set(body.get("trials_on", ()))
         made = {"profile": self.profile.name, "version": VERSION, **body,
-                "trials_on": sorted(made_on) or [machine(hardware())], "time": self.spent(records)}  # fmt: skip
+                "trials_on": sorted(made_on) or [machine(hardware())], "time": self.spent(name, records)}  # fmt: skip
         if name in FIGURES:
             made["paper"] = FIGURES[name]
         write_result(path, about, self.command(name, names), made)
@@ -120,10 +138,14 @@ class Session:
         files = [self.trials.folder / name for name in self.trials.used]
         return [json.loads(path.read_text(encoding="utf-8")) for path in files]
 
-    def spent(self, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Time of all trials of a result, whenever they were made, and of this sitting up to now."""
-        return {"trials": len(records), "trial_seconds": round(sum(record["result"]["seconds"] for record in records)),
-                "sitting_seconds": round(time.monotonic() - self.began)}  # fmt: skip
+    def spent(self, name: str, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Time of all trials of a result, whenever they were made, and of the sitting up to this result: of the earlier
+        one that made the trials, where this one made none and only puts them together again."""
+        sitting = round(time.monotonic() - self.began)
+        if not self.trials.made:
+            sitting = (self.earlier(name) or {}).get("time", {}).get("sitting_seconds", sitting)
+        seconds = sum(record["result"].get("seconds", 0.0) for record in records)
+        return {"trials": len(records), "trial_seconds": round(seconds), "sitting_seconds": sitting}
 
     def earlier(self, name: str) -> dict[str, Any] | None:
         """What an experiment has written, for those that build on it."""

@@ -22,17 +22,14 @@ FEATURES = 32
 
 def run(session: Session) -> dict[str, Any]:
     profile = session.profile
-    trials = [
-        make_trial("theory", f"theory {aggregator}", None, aggregator=aggregator, nodes=profile.theory_nodes,
-                   steps=profile.theory_steps, seed=seed)
-        for aggregator in AGGREGATORS for seed in range(session.seeds)
-    ]  # fmt: skip
-    runs = session.trials.run(trials)
-    learned = []
-    for number, aggregator in enumerate(AGGREGATORS):
-        own = runs[number * session.seeds : (number + 1) * session.seeds]
-        learned.append({"aggregator": aggregator, **{name: spread(run[name] for run in own)
-                                                     for name in ("r2_same_graphs", "r2_new_graphs")}})  # fmt: skip
+    runs = session.runs({
+        aggregator: make_trial("theory", f"theory {aggregator}", None, aggregator=aggregator,
+                               nodes=profile.theory_nodes, steps=profile.theory_steps)
+        for aggregator in AGGREGATORS
+    })  # fmt: skip
+    learned = [{"aggregator": aggregator, **{name: spread(run[name] for run in own)
+                                             for name in ("r2_same_graphs", "r2_new_graphs")}}
+               for aggregator, own in runs.items()]  # fmt: skip
     settings = {"nodes": profile.theory_nodes, "steps": profile.theory_steps, "features": FEATURES}
     body = {"constructed": check_construction(session), "epsilon": EPSILON, "learned": learned, "settings": settings}
     session.keep("theory", "Section 5: clustering coefficients, constructed and learned from random features", body)

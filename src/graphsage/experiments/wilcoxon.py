@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from graphsage.errors import DataError
 from graphsage.evaluation.wilcoxon import signed_rank
 from graphsage.experiments.paper import NAMES, SETTINGS, WILCOXON, table1
-from graphsage.experiments.session import Session
+from graphsage.experiments.session import Inapplicable, Session
 
 
 def run(session: Session) -> dict[str, Any]:
     table = session.earlier("table1")
     if table is None:
-        raise DataError(f"there is no table1.json in {session.out}; run `graphsage reproduce table1` first")
+        raise Inapplicable(f"there is no table1.json in {session.out}; run `graphsage reproduce table1` first")
     forms = sorted({row["form"] for row in table["rows"] if "form" in row})
     body = {
         "profile": table["profile"],

@@ -7,6 +7,7 @@ both and written whole, so that an interrupted sweep continues where it stopped,
 import hashlib
 import itertools
 import json
+import math
 import multiprocessing
 import os
 import re
@@ -83,6 +84,8 @@ class Trials:
     """Makes the trials instead of processes of this machine: a cluster's workers."""
     used: set[str] = field(default_factory=set)
     """Names of the files that were read or made."""
+    made: int = 0
+    """How many were made, not read."""
     _begun: bool = field(default=False, init=False)
 
     def run(self, trials: Iterable[Trial], *, alone: bool = False) -> list[Result]:
@@ -102,6 +105,7 @@ class Trials:
         def keep(trial: Trial, result: Result) -> None:
             known[trial.file_name()] = result
             self._write(trial, result)
+            self.made += 1
             if self.on_done is not None:
                 self.on_done(trial, result, sum(r is not None for r in known.values()), total)
 
@@ -130,6 +134,9 @@ class Trials:
         record = _read(path)
         if record["settings"] != json.loads(json.dumps(trial.settings)):
             raise DataError(f"{path} has other settings than its name says; delete it, and it is made again")
+        absent = [name for name in self.about if name not in record]
+        if absent:
+            raise DataError(f"{path} does not say its {' and '.join(absent)}; delete it, and it is made again")
         self.used.add(path.name)
         return record
 
@@ -245,7 +252,8 @@ def _read(path: Path) -> dict[str, Any]:
         if not dict(record["result"]):
             raise ValueError("it has no result")
         for name in ("val", "seconds"):
-            float(record["result"].get(name, 0.0))
+            if not math.isfinite(float(record["result"].get(name, 0.0))):
+                raise ValueError(f"its {name} is no finite number")
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is no trial ({error}); delete it, and it is made again") from error
     return record
