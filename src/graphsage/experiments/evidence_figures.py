@@ -61,7 +61,7 @@ def deepwalk_training(records: Records) -> Found:
     return Found(f"{mean:.1f} x, geometric mean ({each})", not why, why)
 
 
-def _as_fixed(found: Found, record: dict[str, Any] | None) -> Found:
+def _unswept(found: Found, record: dict[str, Any] | None) -> Found:
     """Where a claim fails, what was not swept for it belongs to the reason."""
     alone = {cell["lr"] for cell in _cells(record or {}) if len(cell.get("tried", ())) == 1}
     if found.holds is not False or not alone:
@@ -98,7 +98,7 @@ def pooling(records: Records) -> Found:
     apart = {data: pair["pool"] - pair["meanpool"] for data, pair in scores.items()}
     differ = [data for data, value in apart.items() if abs(value) >= 2]
     why = f"they differ on {' and '.join(differ)}" if differ else ""
-    return _as_fixed(Found(f"max minus mean: {told(apart, ' points')}", not differ, why), record)
+    return _unswept(Found(f"max minus mean: {told(apart, ' points')}", not differ, why), record)
 
 
 def _depths(records: Records, a: int, b: int, name: str) -> dict[str, float]:
@@ -111,7 +111,7 @@ def _depths(records: Records, a: int, b: int, name: str) -> dict[str, float]:
 
 def second_layer(records: Records) -> Found:
     gains = {k: 100 * (v - 1) for k, v in _depths(records, 1, 2, "test_micro_f1").items()}
-    return _as_fixed(at_least(gains, 5.0, "depth"), records["depth"])
+    return _unswept(at_least(gains, 5.0, "depth"), records["depth"])
 
 
 def third_layer(records: Records) -> Found:
@@ -120,7 +120,7 @@ def third_layer(records: Records) -> Found:
         return missing("depth")
     mean = statistics.fmean(gains.values())
     why = "" if -2 <= mean <= 5 else f"{mean:+.1f}% is outside of -2% to +5%"
-    return _as_fixed(Found(told(gains), not why, why), records["depth"])
+    return _unswept(Found(told(gains), not why, why), records["depth"])
 
 
 def third_layer_time(records: Records) -> Found:
@@ -164,7 +164,7 @@ def noise(records: Records) -> Found:
     holds = pool >= chance + 0.05 and above
     ours = ", ".join(f"{name} {value:.3f}" for name, value in at_noise.items()) + f", random classifier {chance:.3f}"
     why = "" if holds else "pool is close to the random classifier" if above else "pool is not a point above GCN"
-    return _as_fixed(Found(ours, holds, why), record)
+    return _unswept(Found(ours, holds, why), record)
 
 
 def rotation(records: Records) -> Found:

@@ -37,8 +37,8 @@ def reproduce(what: str, session: Session) -> list[Path]:
         try:
             importlib.import_module(f"graphsage.experiments.{name}").run(session)
             written.append(session.out / f"{name}.json")
-        except Unfinished as more:
-            session.left.append(more.left)
+        except Unfinished:
+            session.trials.used.clear()  # session.left knows of it; the next result has trials of its own
         except Inapplicable as reason:
             if what != "all":
                 raise

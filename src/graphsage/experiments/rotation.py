@@ -11,7 +11,7 @@ from graphsage.evaluation.probe import Probe
 from graphsage.experiments.data import Named, facts, opened
 from graphsage.experiments.record import spread
 from graphsage.experiments.session import Inapplicable, Session
-from graphsage.experiments.trials import PASSES, Array, known_labels, make_trial, rounded
+from graphsage.experiments.trials import PROBE_PASSES, Array, known_labels, make_trial, rounded
 from graphsage.graph.split import Split
 from graphsage.training.sweep import Result
 from graphsage.training.train import choose_device
@@ -50,7 +50,7 @@ def rotation(settings: dict[str, Any], data: Named) -> Result:
     known.sort()
     split = Split.random(len(known), seed=settings["seed"])
     train, test = known[split.nodes("train").numpy()], known[split.nodes("test").numpy()]
-    probe = Probe(settings["seed"], PASSES).fit(first[train], labels[train])
+    probe = Probe(settings["seed"], PROBE_PASSES).fit(first[train], labels[train])
     vectors = (first, second, second @ procrustes(second[train], first[train]))
     scores = {
         name: f1_scores(labels[test], probe.predict(z[test])).micro for name, z in zip(ROWS, vectors, strict=True)

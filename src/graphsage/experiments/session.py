@@ -76,7 +76,7 @@ class Session:
         self.attempt(lambda: self.trials.run(asked, alone=alone))
         made = {key: self.trials.seeds(trial, self.seeds) for key, trial in trials.items()}
         if not all(made.values()):
-            raise Unfinished(self.left.pop())
+            raise Unfinished(self.left[-1])
         return {key: [record["result"] for record in records.values()] for key, records in made.items()}
 
     def swept(self, trials: Mapping[Key, Trial]) -> dict[Key, Swept]:
@@ -87,7 +87,7 @@ class Session:
         found = {key: swept(self.trials, trial, whole, self.seeds) for key, trial in trials.items()}
         there = {key: each for key, each in found.items() if each is not None}
         if len(there) < len(trials):
-            raise Unfinished(self.left.pop())
+            raise Unfinished(self.left[-1])
         return there
 
     @property

@@ -1,7 +1,7 @@
 """What a trial of an experiment does: train or fit one method on one data set, score it, and time it.
 
-`settings["kind"]` names the method; `settings["data"]` and `settings["path"]` the data. Every trial returns `val` and
-`test` micro F1 (and `test_macro`), or those for each of several rows of a table.
+`settings["kind"]` names the method; `settings["data"]` and `settings["digest"]` the data. Trials of this file return
+`val` and `test` micro F1 (and `test_macro`), or those for each of several rows of a table.
 """
 
 import time
@@ -25,7 +25,7 @@ from graphsage.training.sweep import Result, Trial
 from graphsage.training.train import choose_device, train
 
 Array = npt.NDArray[Any]
-PASSES = 5  # of the probe: scikit-learn's default at the time of the paper
+PROBE_PASSES = 5  # of the probe: scikit-learn's default at the time of the paper
 VERSION = 1
 """Of what trials mean: raise it when the same settings begin to give other results, and all are made again."""
 NOT_SETTINGS = ("version", "kind", "data", "digest", "device", "noise", "seed", "sampled")
@@ -135,7 +135,7 @@ def known_labels(data: Named) -> tuple[Array, dict[str, Array]]:
 def probed(z: Array, data: Named, seed: int) -> Result:
     """Scores of the logistic probe, fitted on the training rows of z."""
     labels, parts = known_labels(data)
-    probe = Probe(seed, PASSES).fit(z[parts["train"]], labels[parts["train"]])
+    probe = Probe(seed, PROBE_PASSES).fit(z[parts["train"]], labels[parts["train"]])
     return scored(labels, parts, {part: probe.predict(z[parts[part]]) for part in ("val", "test")})
 
 

@@ -1,4 +1,4 @@
-"""Supervised GraphSAGE in the paper's form with one thing varied: Figure 2B, depth and pooling.
+"""Supervised GraphSAGE in the paper's form with one thing varied: Figures 2B and 3, depth and pooling.
 
 The learning rate of every point is chosen on validation, as in Table 1: what suits one depth or aggregator may ruin
 another. All else is fixed.
