@@ -16,12 +16,7 @@ from graphsage.experiments.table1_sections import readings as sentence
 from graphsage.graph.storage import save_graph
 from graphsage.training.sweep import Unfinished
 from planted import planted_graph, planted_split
-from reproduction import read, session, two_sources
-
-
-@pytest.fixture
-def sources(tmp_path: Path) -> tuple[Source, ...]:
-    return two_sources(tmp_path)
+from reproduction import read, session
 
 
 def mean_row(out: Path) -> dict[str, Any]:

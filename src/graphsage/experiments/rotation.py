@@ -14,7 +14,6 @@ from graphsage.experiments.session import Inapplicable, Session
 from graphsage.experiments.trials import PROBE_PASSES, Array, known_labels, make_trial, rounded
 from graphsage.graph.split import Split
 from graphsage.training.sweep import Result
-from graphsage.training.train import choose_device
 
 ROWS = ("same run", "other run", "other run, aligned")
 
@@ -39,7 +38,7 @@ def rotation(settings: dict[str, Any], data: Named) -> Result:
     run and in the second one; that one is also aligned to the first by the nodes the probe was fitted on."""
     names = ("lr", "passes", "num_walks", "dim")
     given = {name: settings[name] for name in names if name in settings}
-    graph = data.graph.replace(features=None, labels=None).to(choose_device(settings["device"]))
+    graph = data.graph.replace(features=None, labels=None)
     everyone = torch.arange(graph.num_nodes)
     first, second = (
         train_deepwalk(graph, everyone, DeepWalkConfig(**given, seed=2 * settings["seed"] + number)).embeddings.numpy()

@@ -96,5 +96,5 @@ def gains(rows: list[Row]) -> list[dict[str, Any]]:
             continue
         best = max(group, key=lambda r: r["val_micro_f1"]["mean"])
         gain = 100 * (best["test_micro_f1"]["mean"] / raw[data] - 1)
-        found.append({"data": data, "task": task, "form": form, "best": best["row"], "percent": round(gain, 1)})
+        found.append({"data": data, "task": task, "form": form, "best": best["row"], "percent": round(gain, 2)})
     return found
