@@ -91,7 +91,7 @@ def _machine(records: Records) -> str:
     for record in records.values():
         if record is not None:
             found |= dict.fromkeys(record.get("trials_on") or [machine(record["hardware"])])
-    return "measured on " + " and ".join(found)
+    return "measured on: " + "; ".join(found)
 
 
 def _picture(section: Section, drawn: Mapping[str, bytes]) -> str:
