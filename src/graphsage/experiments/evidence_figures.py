@@ -7,7 +7,7 @@ from typing import Any
 from graphsage.experiments.evidence import Found, Records, at_least, missing, told
 from graphsage.experiments.figure2a import PASSES
 
-HEAVY = "our DeepWalk is lean, and LSTM and pool are heavy on a CPU"
+HEAVY = "our DeepWalk is lean, and LSTM and pool are heavy here"
 
 
 def _timed(records: Records) -> dict[str, dict[str, Any]]:
