@@ -14,7 +14,7 @@ _context.set_forkserver_preload(["rank_jobs", "graphsage.cluster.ranks", "torch.
 
 def run_ranks(count: int, function: Callable[..., Any], *arguments: Any, timeout: float = 60.0) -> list[Any]:
     """`function(ranks, *arguments)` on each of `count` ranks; what they return, or raise, by rank."""
-    port = _free_port()
+    port = free_port()
     pipes, processes = [], []
     for rank in range(count):
         here, there = _context.Pipe(duplex=False)
@@ -57,7 +57,7 @@ def _received(pipe: Connection, timeout: float) -> Any:
         return error  # it died
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         port: int = server.getsockname()[1]

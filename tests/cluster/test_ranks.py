@@ -1,6 +1,9 @@
 """N ranks that take b targets of each step train the model that one rank trains with N * b."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -8,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rank_jobs as jobs
-from rank_processes import run_ranks
+from rank_processes import free_port, run_ranks
 
 import graphsage as gs
 from graphsage.cluster.ranks import join
@@ -141,6 +144,23 @@ def test_a_machine_without_the_folder_says_so(tmp_path: Path) -> None:
     assert "rank 1 cannot open" in str(missing)
     assert "data convert" in str(missing)
     assert isinstance(lost, LostRankError)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads by their names in /proc")
+def test_no_thread_of_the_group_outlives_it() -> None:
+    """One that did would abort a rank now and then when it ends, after its work was done."""
+    code = (
+        "import torch; from pathlib import Path; from graphsage.cluster.ranks import join\n"
+        "def threads(): return sum('gloo' in path.read_text() for path in Path('/proc/self/task').glob('*/comm'))\n"
+        "with join('cpu') as ranks:\n"
+        "    import torch._dynamo  # as an optimizer's first step does\n"
+        "    ranks.add(torch.ones(1)); during = threads()\n"
+        "print(during > 0, threads())"
+    )
+    fixed = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "GLOO_SOCKET_IFNAME": "lo"}
+    ranks = [subprocess.Popen([sys.executable, "-c", code], env=os.environ | fixed | {"RANK": str(rank)}, text=True,
+                              stdout=subprocess.PIPE) for rank in range(2)]  # fmt: skip
+    assert [rank.communicate(timeout=120)[0] for rank in ranks] == ["True 0\n"] * 2
 
 
 def test_without_torchrun_one_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Ranks of torch.distributed, as torchrun starts them: gloo between CPUs, NCCL between GPUs."""
 
+import importlib
 import json
 import os
 import threading
@@ -82,6 +83,9 @@ def join(device: str = "auto", timeout: float = TIMEOUT_SECONDS) -> Iterator[Ran
 
 
 def _meet(backend: str, timeout: timedelta) -> None:
+    # Imported later (an optimizer's first step does), it keeps the group in its default arguments. The group then
+    # outlives `join`, and its threads abort the process when they let go of a tensor after Python has ended.
+    importlib.import_module("torch.distributed.nn")
     store, rank, count = next(dist.rendezvous("env://", timeout=timeout))  # type: ignore[attr-defined]
     if os.environ.get("GROUP_WORLD_SIZE", "1") == "1":
         # torchrun keeps its store when it starts ranks again, and with it the addresses of those that died.
