@@ -7,19 +7,23 @@ from typing import Any
 import pytest
 import torch
 
+from graphsage.baselines.deepwalk import CONTEXTS
 from graphsage.errors import ConfigError, DataError
 from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.experiments import profile as profiles
 from graphsage.experiments import rotation
 from graphsage.experiments.data import Source, opened, parse_data
+from graphsage.experiments.figure3 import walk_lines
 from graphsage.experiments.plots import DRAWN, pictures
 from graphsage.experiments.profile import profile_named
 from graphsage.experiments.report import markdown, read_records
 from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce
-from graphsage.experiments.rows import WALKS, walk_row, walk_trial
+from graphsage.experiments.rows import walk_row
 from graphsage.experiments.session import start
+from graphsage.experiments.walks import WALKS, walk_trial
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
+from graphsage.training.sweep import Result, Trial
 from planted import planted_graph, planted_split
 from reproduction import TINY, read, session
 
@@ -259,3 +263,27 @@ def test_deepwalks_variant_is_chosen_on_validation_not_on_test(
     made.trials.run([walk_trial(made, sources[0]).with_settings(lr=0.8, seed=0)])
     rows = [walk_row(made, sources[0], name) for name in WALKS]
     assert [row and row["settings"]["contexts"] for row in rows] == ["all", "all"]
+
+
+def test_deepwalks_settings_in_figure_3_are_chosen_on_validation_at_every_level_of_noise(
+    sources: tuple[Source, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A made DeepWalk whose high rate is best on true features, whose low one with noise; test scores say otherwise."""
+    profile = dataclasses.replace(TINY, seeds=2, noise_levels=(0.0, 1.0), deepwalk_rates=(0.2, 0.8))
+
+    def evaluate(trial: Trial) -> Result:
+        def score(wanted: bool, contexts: str) -> dict[str, float]:
+            val = 0.5 * wanted + (0.1 if contexts == "all" else 0.0)
+            return {"val": val, "test": 1 - val}
+
+        high = trial.settings["lr"] == 0.8
+        rows = {f"{name} {c}": score(high, c) for name in WALKS for c in CONTEXTS}
+        rows |= {f"DeepWalk + features {c} noise 1.0": score(not high, c) for c in CONTEXTS}
+        return {"rows": rows, "seconds": 1.0}
+
+    made = start(sources[:1], profile, tmp_path, device="cpu")
+    monkeypatch.setattr(made.trials, "evaluate", evaluate)
+    chosen = {name: [(cell["lr"], cell["contexts"], cell["values"]) for cell in line]
+              for name, line in walk_lines(made).items()}  # fmt: skip
+    high, low = (0.8, "all", [0.4, 0.4]), (0.2, "all", [0.4, 0.4])
+    assert chosen == {"DeepWalk": [high, high], "DeepWalk + features": [high, low]}

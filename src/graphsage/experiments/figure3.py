@@ -5,11 +5,11 @@ from typing import Any
 from graphsage.experiments.data import facts, opened
 from graphsage.experiments.paper import NAMES
 from graphsage.experiments.record import spread
-from graphsage.experiments.rows import walk_trial
 from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
 from graphsage.experiments.varied import fixed, rate
-from graphsage.training.sweep import Trial
+from graphsage.experiments.walks import WALKS, chosen_walks, first_walks, walked
+from graphsage.training.sweep import Swept, Trial, Unfinished
 
 
 def run(session: Session) -> dict[str, Any]:
@@ -27,25 +27,25 @@ def run(session: Session) -> dict[str, Any]:
         cell = spread(run["test"] for run in found.runs.values()) | rate(found)
         lines.setdefault(name, []).append(cell)
     if opened(source).one_graph:
-        lines |= walked(session)
+        lines |= walk_lines(session)
     body = {"data": {source.name: facts(opened(source))}, "settings": settings, "levels": list(profile.noise_levels),
             "lines": lines}  # fmt: skip
     session.keep("figure3", "Figure 3: test micro F1 by the share of feature columns replaced by noise", body)
     return body
 
 
-def walked(session: Session) -> dict[str, list[Any]]:
+def walk_lines(session: Session) -> dict[str, list[Any]]:
     """DeepWalk reads no features: one level for all. DeepWalk + features loses what the features lose."""
-    profile = session.profile
-    noises = list(profile.noise_levels)
-    trial = walk_trial(session, session.evolving).with_settings(lr=max(profile.deepwalk_rates))
-    runs = session.runs({"DeepWalk": trial})["DeepWalk"]
+    source, levels = session.evolving, session.profile.noise_levels
+    alone, beside = WALKS
+    asked = [(alone, 0.0), *((beside, level) for level in levels)]
+    session.attempt(lambda: session.trials.run(first_walks(session, source)))
+    session.attempt(lambda: session.trials.run(chosen_walks(session, source, asked)))
+    cells = [_cell(session, walked(session, source, *each)) for each in asked]
+    return {alone: cells[:1] * len(levels), beside: cells[1:]}
 
-    def tests(name: str) -> Any:
-        best = max(("trained", "all"), key=lambda c: runs[0]["rows"][name.format(c)]["val"])
-        return spread(run["rows"][name.format(best)]["test"] for run in runs)
 
-    alone = tests("DeepWalk {}")
-    suffixes = [f" noise {level}" if level else "" for level in noises]
-    beside = [tests("DeepWalk + features {}" + suffix) for suffix in suffixes]
-    return {"DeepWalk": [alone] * len(noises), "DeepWalk + features": beside}
+def _cell(session: Session, found: Swept | None) -> dict[str, Any]:
+    if found is None:
+        raise Unfinished(session.left[-1])
+    return spread(run["test"] for run in found.runs.values()) | found.chosen

@@ -11,10 +11,10 @@ from graphsage.experiments.profile import AGGREGATORS, TASKS
 from graphsage.experiments.record import machine, spread
 from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
-from graphsage.training.sweep import SIZES, UNSUPERVISED_RATES, Result, Swept, Trial, best, swept
+from graphsage.experiments.walks import WALKS, walked
+from graphsage.training.sweep import SIZES, UNSUPERVISED_RATES, Result, Swept, Trial, swept
 
 SIMPLE = {"Random": "random", "Raw features": "features"}
-WALKS = ("DeepWalk", "DeepWalk + features")
 REFUSED = "several graphs: vectors of one mean nothing in another (Appendix D)"
 Row = dict[str, Any]
 Cell = tuple[str, str, str]
@@ -89,25 +89,6 @@ def simple_row(session: Session, source: Source, name: str) -> Row | None:
     return made | {"command": command(session, made)}
 
 
-def walk_trial(session: Session, source: Source) -> Trial:
-    """DeepWalk on a data set, still without rate and seed. On the set of Figure 3 it also meets the noise of that, and
-    where an earlier piece has asked it to."""
-    noisy = _walk_trial(session, source, session.profile.noise_levels)
-    asked = source == session.evolving or bool(_at_seed_0(session, noisy))
-    return noisy if asked else _walk_trial(session, source)
-
-
-def _walk_trial(session: Session, source: Source, noises: Sequence[float] = (0.0,)) -> Trial:
-    return make_trial("deepwalk", "DeepWalk", source, **session.profile.deepwalk, noises=list(noises))
-
-
-def _at_seed_0(session: Session, trial: Trial) -> dict[float, dict[str, Any]]:
-    """Records of the sweep by rate, as far as it was made."""
-    rates = session.profile.deepwalk_rates
-    records = {lr: session.trials.record(trial.with_settings(lr=lr, seed=0)) for lr in rates}
-    return {lr: record for lr, record in records.items() if record is not None}
-
-
 def walk_row(session: Session, source: Source, name: str) -> Row | None:
     if not opened(source).one_graph:
         return row(source, name, "both", None) | {"missing": REFUSED}
@@ -120,23 +101,6 @@ def walk_row(session: Session, source: Source, name: str) -> Row | None:
     made["tried"] = {"rates": rates, "contexts": list(CONTEXTS), "points": len(found.points),
                      "of": len(CONTEXTS) * len(session.profile.deepwalk_rates)}  # fmt: skip
     return made | {"command": command(session, made)}
-
-
-def walked(session: Session, source: Source, name: str) -> Swept | None:
-    """DeepWalk's sweep as far as it was made. A trial holds the scores of both rows with both kinds of contexts, with
-    noise or without: the scores on true features are the same."""
-    for trial in (walk_trial(session, source), _walk_trial(session, source)):
-        made = _at_seed_0(session, trial)
-        if made:
-            break
-    else:
-        return None
-    points = [{"lr": lr, "contexts": contexts, "val": record["result"]["rows"][f"{name} {contexts}"]["val"]}
-              for lr, record in made.items() for contexts in CONTEXTS]  # fmt: skip
-    chosen = best([(point["val"], {"lr": point["lr"], "contexts": point["contexts"]}) for point in points])
-    again = session.trials.seeds(trial.with_settings(lr=chosen["lr"]), session.seeds)
-    runs = {seed: record["result"]["rows"][f"{name} {chosen['contexts']}"] for seed, record in again.items()}
-    return Swept(chosen, points, runs, [*made.values(), *(record for seed, record in again.items() if seed)])
 
 
 def row(source: Source, name: str, task: str, found: Swept | None) -> Row:

@@ -137,7 +137,8 @@ def figure3(record: Record) -> Section:
     rows = [(name, *(value(cell) for cell in line)) for name, line in record["lines"].items()]
     head = ("method", *(f"{100 * level:.0f}% noise" for level in record["levels"]))
     swept = [cell for line in record["lines"].values() for cell in line if "tried" in cell]
-    text = f"Supervised; {rates(swept)}; feature columns replaced by Gaussian noise. DeepWalk reads no features."
+    text = (f"Supervised; {rates(swept)}; feature columns replaced by Gaussian noise. DeepWalk reads "
+            "no features; its settings, too, are chosen on validation.")  # fmt: skip
     return Section("Figure 3: noise", text, (Table(head, rows),), "figure3")
 
 

@@ -4,9 +4,10 @@ from typing import Any
 
 from graphsage.experiments.data import Source, facts, opened
 from graphsage.experiments.profile import AGGREGATORS, TASKS
-from graphsage.experiments.rows import SIMPLE, WALKS, Cell, Row, all_rows, graphsage_trial, walk_trial, walked
+from graphsage.experiments.rows import SIMPLE, Cell, Row, all_rows, graphsage_trial
 from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
+from graphsage.experiments.walks import WALKS, chosen_walks, first_walks
 from graphsage.training.sweep import Trial, Unfinished, sweep
 
 FORMS = ("paper", "reference")
@@ -42,7 +43,9 @@ def make(session: Session) -> None:
         session.seeds,
         {(source, cell): session.profile.grid(cell[0], cell[2]) for source, cell in keys},
     )
-    session.trials.run(trial for source in session.sources for trial in chosen_walks(session, source))
+    true_features = [(name, 0.0) for name in WALKS]
+    session.trials.run(trial for source in session.sources if walks(session, source)
+                       for trial in chosen_walks(session, source, true_features))  # fmt: skip
 
 
 def cells(session: Session) -> list[Cell]:
@@ -55,8 +58,7 @@ def cells(session: Session) -> list[Cell]:
 
 def first_trials(session: Session) -> list[Trial]:
     """Everything that does not depend on what validation chooses; first what takes longest, on one thread."""
-    bases = [walk_trial(session, source) for source in session.sources if walks(session, source)]
-    trials = [base.with_settings(lr=lr, seed=0) for base in bases for lr in session.profile.deepwalk_rates]
+    trials = [trial for source in session.sources if walks(session, source) for trial in first_walks(session, source)]
     for source in session.sources:
         trials += [graphsage_trial(session, source, cell).with_settings(**point, seed=0)
                    for cell in cells(session) for point in session.grid(cell[0], cell[2])]  # fmt: skip
@@ -67,16 +69,6 @@ def first_trials(session: Session) -> list[Trial]:
 
 def walks(session: Session, source: Source) -> bool:
     return session.walks and opened(source).one_graph
-
-
-def chosen_walks(session: Session, source: Source) -> list[Trial]:
-    """DeepWalk with the rates that validation chose for its two rows, with every seed."""
-    if not walks(session, source):
-        return []
-    found = [walked(session, source, name) for name in WALKS]
-    rates = dict.fromkeys(each.chosen["lr"] for each in found if each is not None)
-    base = walk_trial(session, source)
-    return [base.with_settings(lr=lr, seed=seed) for lr in rates for seed in range(session.seeds)]
 
 
 def _key(row: Row) -> tuple[str, ...]:
