@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from graphsage.experiments.record import earlier_rows, hardware, machine, rows, spread, write_result
+from graphsage.experiments.kinds import KINDS
+from graphsage.experiments.record import earlier_rows, hardware, machine, machine_of, rows, spread, write_result
 from graphsage.training.score import Score
 
 
@@ -46,3 +47,7 @@ def test_a_gpu_that_stays_idle_is_not_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert [hardware(device)["gpu"] for device in ("auto", "cuda", "cpu")] == ["H200", "H200", None]
     assert machine(hardware("cuda")) == "H200"
     assert machine(hardware("cuda", tf32=True)) == "H200, TF32"
+    there = hardware("cuda", tf32=True) | {"cores": 16}
+    made = {kind: machine_of({"hardware": there, "settings": {"kind": kind}}) for kind in KINDS}
+    idle = {"random", "features", "deepwalk", "rotation"}
+    assert made == {kind: "16 cores, no GPU" if kind in idle else "H200, TF32" for kind in KINDS}

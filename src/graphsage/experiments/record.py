@@ -4,7 +4,7 @@ import importlib.metadata
 import json
 import platform
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ EXPERIMENTS = (*MEASURED, "claims")
 """In the order in which all are made: the last ones read what the others wrote."""
 _PARTS = {"figure2b": "points", "depth": "points", "figure3": "lines", "theory": "constructed"}
 """What a result is made of, where that is not rows."""
+ON_CPU = ("random", "features", "deepwalk", "rotation")
+"""Kinds of trials that no GPU takes part in, wherever they run."""
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "graphsage")
 
 
@@ -97,6 +99,12 @@ def machine(hardware: dict[str, Any]) -> str:
     if hardware["gpu"] is None:
         return f"{hardware['cores']} cores, no GPU"
     return f"{hardware['gpu']}, {hardware['products']}" if "products" in hardware else str(hardware["gpu"])
+
+
+def machine_of(trial: Mapping[str, Any]) -> str:
+    """What made a trial, by its record, in words: a GPU is not named for a method that leaves it idle."""
+    found = trial["hardware"]
+    return machine({**found, "gpu": None} if trial["settings"].get("kind") in ON_CPU else found)
 
 
 def versions() -> dict[str, str]:

@@ -8,7 +8,7 @@ from graphsage.baselines.deepwalk import CONTEXTS
 from graphsage.experiments.data import Source, opened
 from graphsage.experiments.paper import NAMES, table1
 from graphsage.experiments.profile import AGGREGATORS, TASKS
-from graphsage.experiments.record import machine, spread
+from graphsage.experiments.record import machine_of, spread
 from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
 from graphsage.experiments.walks import WALKS, walked
@@ -129,5 +129,5 @@ def _seconds(run: Result) -> float:
 
 def made_on(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Machines and versions of torch that the trials of a row name, and how many trials each made."""
-    counted = Counter((machine(record["hardware"]), record["versions"]["torch"]) for record in records)
+    counted = Counter((machine_of(record), record["versions"]["torch"]) for record in records)
     return [{"machine": where, "torch": torch, "trials": count} for (where, torch), count in counted.items()]
