@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from graphsage.errors import DataError
@@ -100,7 +101,7 @@ CLAIMS = (
 )  # fmt: skip
 
 
-def run(session: Session) -> dict[str, Any]:
+def run(session: Session) -> Path:
     records = {name: session.earlier(name) for name in MEASURED}
     if not any(records.values()):
         raise DataError(f"there is no result in {session.out}; run `graphsage reproduce table1` or another first")
@@ -109,8 +110,7 @@ def run(session: Session) -> dict[str, Any]:
     body = {"profile": " and ".join(profiles), "rows": rows,
             "counts": {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS},
             "trials_on": [one for made in records.values() if made for one in made.get("trials_on", [])]}  # fmt: skip
-    session.keep("claims", "What the paper claims, and what of it holds on our data", body)
-    return body
+    return session.keep("claims", "What the paper claims, and what of it holds on our data", body)
 
 
 class _Noted(dict[str, dict[str, Any] | None]):

@@ -1,6 +1,6 @@
 """Section 4.3: F1 and time for K = 1, 2 and 3."""
 
-from typing import Any
+from pathlib import Path
 
 from graphsage.experiments.session import Session
 from graphsage.experiments.varied import Variant, fixed, varied
@@ -8,7 +8,7 @@ from graphsage.experiments.varied import Variant, fixed, varied
 AGGREGATORS = ("mean", "pool")
 
 
-def run(session: Session) -> dict[str, Any]:
+def run(session: Session) -> Path:
     variants = [
         Variant(f"K {len(sizes)} {aggregator}",
                 {"aggregator": aggregator, "k": len(sizes), "sample_sizes": list(sizes)},
@@ -17,5 +17,4 @@ def run(session: Session) -> dict[str, Any]:
     ]  # fmt: skip
     body = varied(session, session.sources, variants, fixed(session))
     body = session.joined("depth", body, "points", lambda point: (point["data"], point["aggregator"], point["k"]))
-    session.keep("depth", "Section 4.3: supervised GraphSAGE at depth K = 1, 2 and 3", body)
-    return body
+    return session.keep("depth", "Section 4.3: supervised GraphSAGE at depth K = 1, 2 and 3", body)

@@ -1,20 +1,19 @@
 """Facts about the data that the paper states of its own: where test edges lead, and how many nodes have no features."""
 
-from typing import Any
+from pathlib import Path
 
 from graphsage.experiments.data import Named, facts, opened
 from graphsage.experiments.session import Session
 from graphsage.graph.split import TRAIN
 
 
-def run(session: Session) -> dict[str, Any]:
+def run(session: Session) -> Path:
     body = {
         "data": {source.name: facts(opened(source)) for source in session.sources},
         "rows": [{"data": source.name, **measured(opened(source))} for source in session.sources],
     }
     body = session.joined("facts", body, "rows", lambda row: str(row["data"]))
-    session.keep("facts", "Appendices B and D: edges back to training nodes, nodes without features", body)
-    return body
+    return session.keep("facts", "Appendices B and D: edges back to training nodes, nodes without features", body)
 
 
 def measured(data: Named) -> dict[str, float]:

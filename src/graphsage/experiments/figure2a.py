@@ -3,6 +3,7 @@
 import statistics
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ WALKS, PASSES, BATCH = 50, 5, 512
 ON_GPU = 100  # times as many steps there: they are short, and progress is told five times a second
 
 
-def run(session: Session) -> dict[str, Any]:
+def run(session: Session) -> Path:
     source = session.largest
     profile, data = session.profile, opened(source)
     here = session.trials.about["hardware"]
@@ -45,8 +46,7 @@ def run(session: Session) -> dict[str, Any]:
             row["deepwalk_exact_factor"] = round(walked / usual(row["exact_embed_microseconds"]), 1)
     body = {"data": {source.name: facts(data)}, "device": machine, "unseen_nodes": len(unseen(data, None)),
             "timed_nodes": len(unseen(data, profile.timed_nodes)), "rows": rows}  # fmt: skip
-    session.keep("figure2a", "Figure 2A: seconds to train, microseconds to embed an unseen node", body)
-    return body
+    return session.keep("figure2a", "Figure 2A: seconds to train, microseconds to embed an unseen node", body)
 
 
 def averaged(session: Session, row: str, trial: Trial) -> dict[str, Any]:

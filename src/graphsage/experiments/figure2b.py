@@ -1,6 +1,6 @@
 """Figure 2B: F1 and time of GraphSAGE-mean against the size of the sampled neighborhood, S1 = S2."""
 
-from typing import Any
+from pathlib import Path
 
 from graphsage.experiments.session import Session
 from graphsage.experiments.varied import Variant, fixed, varied
@@ -8,10 +8,9 @@ from graphsage.experiments.varied import Variant, fixed, varied
 SCORES = {"test_micro_f1": "sampled_test", "exact_test_micro_f1": "test", "seconds": "train_seconds"}
 
 
-def run(session: Session) -> dict[str, Any]:
+def run(session: Session) -> Path:
     # Inference is sampled too, as in the paper: the size counts at test time as well.
     variants = [Variant(f"S {size}", {"sample_size": size}, {"sample_sizes": (size, size), "sampled": True})
                 for size in session.profile.sample_sizes]  # fmt: skip
     body = varied(session, [session.evolving], variants, fixed(session, aggregator="mean"), SCORES)
-    session.keep("figure2b", "Figure 2B: supervised GraphSAGE-mean by neighborhood sample size S1 = S2", body)
-    return body
+    return session.keep("figure2b", "Figure 2B: supervised GraphSAGE-mean by neighborhood sample size S1 = S2", body)

@@ -1,5 +1,6 @@
 """Figure 3: F1 as features are replaced step by step with Gaussian noise, for GraphSAGE and the baselines."""
 
+from pathlib import Path
 from typing import Any
 
 from graphsage.experiments.data import facts, opened
@@ -12,7 +13,7 @@ from graphsage.experiments.walks import WALKS, chosen_walks, first_walks, walked
 from graphsage.training.sweep import Swept, Trial, Unfinished
 
 
-def run(session: Session) -> dict[str, Any]:
+def run(session: Session) -> Path:
     source, profile = session.evolving, session.profile
     settings = fixed(session)
     plain = {level: make_trial("features", f"noise {level} features", source, noise=level)
@@ -30,8 +31,7 @@ def run(session: Session) -> dict[str, Any]:
         lines |= walk_lines(session)
     body = {"data": {source.name: facts(opened(source))}, "settings": settings, "levels": list(profile.noise_levels),
             "lines": lines}  # fmt: skip
-    session.keep("figure3", "Figure 3: test micro F1 by the share of feature columns replaced by noise", body)
-    return body
+    return session.keep("figure3", "Figure 3: test micro F1 by the share of feature columns replaced by noise", body)
 
 
 def walk_lines(session: Session) -> dict[str, list[Any]]:

@@ -1,14 +1,13 @@
 """Section 3.3: max pooling beside mean pooling, which the paper found to be no different."""
 
-from typing import Any
+from pathlib import Path
 
 from graphsage.experiments.session import Session
 from graphsage.experiments.varied import Variant, fixed, varied
 
 
-def run(session: Session) -> dict[str, Any]:
+def run(session: Session) -> Path:
     variants = [Variant(name, {"aggregator": name}, {"aggregator": name}) for name in ("pool", "meanpool")]
     body = varied(session, session.sources, variants, fixed(session), part="rows")
     body = session.joined("pooling", body, "rows", lambda row: (row["data"], row["aggregator"]))
-    session.keep("pooling", "Section 3.3: max pooling and mean pooling, supervised", body)
-    return body
+    return session.keep("pooling", "Section 3.3: max pooling and mean pooling, supervised", body)

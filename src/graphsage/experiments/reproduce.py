@@ -35,8 +35,7 @@ def reproduce(what: str, session: Session) -> list[Path]:
     _check_folder(what, session)
     for name in names(what):
         try:
-            importlib.import_module(f"graphsage.experiments.{name}").run(session)
-            written.append(session.out / f"{name}.json")
+            written.append(importlib.import_module(f"graphsage.experiments.{name}").run(session))
         except Unfinished:
             session.trials.used.clear()  # session.left knows of it; the next result has trials of its own
         except Inapplicable as reason:

@@ -1,5 +1,6 @@
 """Appendix D: two DeepWalk runs on one graph are rotated against each other, and Procrustes alignment undoes it."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from graphsage.training.sweep import Result
 ROWS = ("same run", "other run", "other run, aligned")
 
 
-def run(session: Session) -> dict[str, Any]:
+def run(session: Session) -> Path:
     source = session.single
     if source is None:
         names = ", ".join(each.name for each in session.sources)
@@ -29,8 +30,7 @@ def run(session: Session) -> dict[str, Any]:
     runs = session.runs({"rotation": trial})["rotation"]
     body = {"data": {source.name: facts(opened(source))},
             "rows": [{"row": name, "test_micro_f1": spread(run[name] for run in runs)} for name in ROWS]}  # fmt: skip
-    session.keep("rotation", "Appendix D: a probe fitted on one DeepWalk run, asked about another run", body)
-    return body
+    return session.keep("rotation", "Appendix D: a probe fitted on one DeepWalk run, asked about another run", body)
 
 
 def rotation(settings: dict[str, Any], data: Named) -> Result:

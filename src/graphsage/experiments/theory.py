@@ -1,5 +1,6 @@
 """Section 5: clustering coefficients by Theorem 1's construction, and learned from random features (Corollary 2)."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ AGGREGATORS = ("pool", "mean", "gcn")
 FEATURES = 32
 
 
-def run(session: Session) -> dict[str, Any]:
+def run(session: Session) -> Path:
     profile = session.profile
     runs = session.runs({
         aggregator: make_trial("theory", f"theory {aggregator}", None, aggregator=aggregator,
@@ -32,8 +33,9 @@ def run(session: Session) -> dict[str, Any]:
                for aggregator, own in runs.items()]  # fmt: skip
     settings = {"nodes": profile.theory_nodes, "steps": profile.theory_steps, "features": FEATURES}
     body = {"constructed": check_construction(session), "epsilon": EPSILON, "learned": learned, "settings": settings}
-    session.keep("theory", "Section 5: clustering coefficients, constructed and learned from random features", body)
-    return body
+    return session.keep(
+        "theory", "Section 5: clustering coefficients, constructed and learned from random features", body
+    )
 
 
 def check_construction(session: Session) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Section 4.4: the signed-rank test over the settings of Table 1, ours beside the paper's."""
 
+from pathlib import Path
 from typing import Any
 
 from graphsage.evaluation.wilcoxon import signed_rank
@@ -7,7 +8,7 @@ from graphsage.experiments.paper import NAMES, SETTINGS, WILCOXON, table1
 from graphsage.experiments.session import Inapplicable, Session
 
 
-def run(session: Session) -> dict[str, Any]:
+def run(session: Session) -> Path:
     table = session.earlier("table1")
     if table is None:
         raise Inapplicable(f"there is no table1.json in {session.out}; run `graphsage reproduce table1` first")
@@ -18,8 +19,7 @@ def run(session: Session) -> dict[str, Any]:
         "rows": [row for form in forms for row in compared(table["rows"], form)],
         "check": check(),
     }
-    session.keep("wilcoxon", "Section 4.4: signed-rank test between aggregators over data sets and tasks", body)
-    return body
+    return session.keep("wilcoxon", "Section 4.4: signed-rank test between aggregators over data sets and tasks", body)
 
 
 def compared(rows: list[dict[str, Any]], form: str) -> list[dict[str, Any]]:
