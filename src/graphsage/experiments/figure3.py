@@ -10,7 +10,7 @@ from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
 from graphsage.experiments.varied import fixed, rate
 from graphsage.experiments.walks import WALKS, chosen_walks, first_walks, walked
-from graphsage.training.sweep import Swept, Trial, Unfinished
+from graphsage.training.sweep import Trial, Unfinished
 
 
 def run(session: Session) -> Path:
@@ -39,13 +39,13 @@ def walk_lines(session: Session) -> dict[str, list[Any]]:
     source, levels = session.evolving, session.profile.noise_levels
     alone, beside = WALKS
     asked = [(alone, 0.0), *((beside, level) for level in levels)]
-    session.attempt(lambda: session.trials.run(first_walks(session, source)))
-    session.attempt(lambda: session.trials.run(chosen_walks(session, source, asked)))
-    cells = [_cell(session, walked(session, source, *each)) for each in asked]
-    return {alone: cells[:1] * len(levels), beside: cells[1:]}
-
-
-def _cell(session: Session, found: Swept | None) -> dict[str, Any]:
-    if found is None:
+    if session.walks:
+        session.attempt(lambda: session.trials.run(first_walks(session, source, max(levels))))
+        session.attempt(lambda: session.trials.run(chosen_walks(session, source, asked)))
+    found = [walked(session, source, *each) for each in asked]
+    cells = [spread(run["test"] for run in each.runs.values()) | each.chosen for each in found if each is not None]
+    if len(cells) == len(asked):
+        return {alone: cells[:1] * len(levels), beside: cells[1:]}
+    if session.walks:
         raise Unfinished(session.left[-1])
-    return spread(run["test"] for run in found.runs.values()) | found.chosen
+    return {}  # left to another piece

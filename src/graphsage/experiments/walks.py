@@ -4,64 +4,69 @@ A trial holds the scores of DeepWalk and of DeepWalk + features with both kinds 
 to, also with features replaced by noise.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphsage.baselines.deepwalk import CONTEXTS
 from graphsage.experiments.data import Source
 from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
-from graphsage.training.sweep import Swept, Trial, best
+from graphsage.training.sweep import Result, Swept, Trial, best
 
 WALKS = ("DeepWalk", "DeepWalk + features")
 
 
-def first_walks(session: Session, source: Source) -> list[Trial]:
+def first_walks(session: Session, source: Source, noise: float = 0.0) -> list[Trial]:
     """Every rate with seed 0."""
-    base = walk_trial(session, source)
-    return [base.with_settings(lr=lr, seed=0) for lr in session.profile.deepwalk_rates]
+    return [_needed(session, source, lr, 0, noise) for lr in session.profile.deepwalk_rates]
 
 
 def chosen_walks(session: Session, source: Source, asked: Sequence[tuple[str, float]]) -> list[Trial]:
     """The rates that validation chose for what is asked, a method and a level of noise each, with every seed."""
-    found = [walked(session, source, *each) for each in asked]
-    rates = dict.fromkeys(each.chosen["lr"] for each in found if each is not None)
-    base = walk_trial(session, source)
-    return [base.with_settings(lr=lr, seed=seed) for lr in rates for seed in range(session.seeds)]
+    found = {each: walked(session, source, *each) for each in asked}
+    return [_needed(session, source, made.chosen["lr"], seed, noise)
+            for (_, noise), made in found.items() if made is not None for seed in range(session.seeds)]  # fmt: skip
 
 
 def walked(session: Session, source: Source, name: str, noise: float = 0.0) -> Swept | None:
-    """The sweep of one method as far as it was made. Scores on true features are the same whether or not a trial has
-    met noise as well."""
-    for trial in (walk_trial(session, source), _walk_trial(session, source)):
-        made = _at_seed_0(session, trial)
-        if made:
-            break
-    else:
+    """The sweep of one method as far as it was made."""
+    found = {lr: _records(session, source, lr, noise) for lr in session.profile.deepwalk_rates}
+    swept = {lr: records for lr, records in found.items() if 0 in records}
+    if not swept:
         return None
     suffix = f" noise {noise}" if noise else ""
-    points = [{"lr": lr, "contexts": contexts, "val": record["result"]["rows"][f"{name} {contexts}{suffix}"]["val"]}
-              for lr, record in made.items() for contexts in CONTEXTS]  # fmt: skip
+
+    def row(record: Mapping[str, Any], contexts: str) -> Result:
+        own: Result = record["result"]["rows"][f"{name} {contexts}{suffix}"]
+        return own
+
+    points = [{"lr": lr, "contexts": contexts, "val": row(records[0], contexts)["val"]}
+              for lr, records in swept.items() for contexts in CONTEXTS]  # fmt: skip
     chosen = best([(point["val"], {"lr": point["lr"], "contexts": point["contexts"]}) for point in points])
-    again = session.trials.seeds(trial.with_settings(lr=chosen["lr"]), session.seeds)
-    runs = {seed: record["result"]["rows"][f"{name} {chosen['contexts']}{suffix}"] for seed, record in again.items()}
-    return Swept(chosen, points, runs, [*made.values(), *(record for seed, record in again.items() if seed)])
+    again = swept[chosen["lr"]]
+    runs = {seed: row(record, chosen["contexts"]) for seed, record in again.items()}
+    firsts = [records[0] for records in swept.values()]
+    return Swept(chosen, points, runs, [*firsts, *(record for seed, record in again.items() if seed)])
 
 
-def walk_trial(session: Session, source: Source) -> Trial:
-    """DeepWalk on a data set, still without rate and seed. On the set of Figure 3 it also meets the noise of that, and
-    where an earlier piece has asked it to."""
-    noisy = _walk_trial(session, source, session.profile.noise_levels)
-    asked = source == session.evolving or bool(_at_seed_0(session, noisy))
-    return noisy if asked else _walk_trial(session, source)
+def _needed(session: Session, source: Source, lr: float, seed: int, noise: float) -> Trial:
+    """The trial that holds what is asked: one that was made, if there is one. On the set of Figure 3, features meet
+    noise in the same trial as Table 1's."""
+    noisy, plain = (trial.with_settings(seed=seed) for trial in _kinds(session, source, lr))
+    if noise or session.trials.record(noisy) is not None:
+        return noisy
+    made = session.trials.record(plain) is not None
+    return plain if made or source != session.evolving else noisy
 
 
-def _walk_trial(session: Session, source: Source, noises: Sequence[float] = (0.0,)) -> Trial:
-    return make_trial("deepwalk", "DeepWalk", source, **session.profile.deepwalk, noises=list(noises))
+def _records(session: Session, source: Source, lr: float, noise: float) -> dict[int, dict[str, Any]]:
+    """By seed. Scores on true features are the same whether or not a trial has met noise as well."""
+    noisy, plain = (session.trials.seeds(trial, session.seeds) for trial in _kinds(session, source, lr))
+    return noisy if noise else dict(sorted((plain | noisy).items()))
 
 
-def _at_seed_0(session: Session, trial: Trial) -> dict[float, dict[str, Any]]:
-    """Records of the sweep by rate, as far as it was made."""
-    rates = session.profile.deepwalk_rates
-    records = {lr: session.trials.record(trial.with_settings(lr=lr, seed=0)) for lr in rates}
-    return {lr: record for lr, record in records.items() if record is not None}
+def _kinds(session: Session, source: Source, lr: float) -> tuple[Trial, Trial]:
+    """With the noise of Figure 3, and without."""
+    noisy, plain = (make_trial("deepwalk", "DeepWalk", source, **session.profile.deepwalk, noises=list(levels), lr=lr)
+                    for levels in (session.profile.noise_levels, (0.0,)))  # fmt: skip
+    return noisy, plain
