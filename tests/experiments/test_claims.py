@@ -1,11 +1,13 @@
 """The ledger: verdicts follow from the records by their rules."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from graphsage.experiments import evidence, evidence_figures
 from graphsage.experiments.claims import CLAIMS, FAILS, HOLDS, PENDING, UNTESTED, judged
+from graphsage.experiments.evidence import Records
 from graphsage.experiments.paper import NAMES, ROWS, SETTINGS, table1
 from graphsage.experiments.record import MEASURED, spread
 from graphsage.experiments.sections import claims as claims_section
@@ -48,6 +50,8 @@ def test_nothing_is_judged_without_its_record() -> None:
     ("LSTM and pool are best", "5 of 6"),
     ("gains over GCN are significant", "p=0.02"),
     ("LSTM and pool do not differ", "T=10, p=0.46"),
+    ("LSTM and pool over mean", "lstm: T=1.5, p=0.03, +0.0"),
+    ("LSTM and pool on PPI", "GCN 0.500, mean 0.598, LSTM 0.612, pool 0.600"),
     ("outperforms the baselines", "6 of 6"),
     ("same trends for macro F1", "1.00"),
 ])  # fmt: skip
@@ -109,7 +113,8 @@ def test_times_are_compared_as_the_paper_does() -> None:
 
 
 def test_depth_samples_noise_and_rotation() -> None:
-    points = [{"data": "d", "aggregator": "mean", "k": k, "test_micro_f1": spread([f1]), "seconds": spread([s])}
+    points = [{"data": "d", "aggregator": "mean", "k": k, "test_micro_f1": spread([f1]), "seconds": spread([s]),
+               "trained_on": ["here"], "sample_sizes": [10] * k}
               for k, f1, s in ((1, 0.5, 1.0), (2, 0.6, 2.0), (3, 0.61, 40.0))]  # fmt: skip
     sizes = [{"sample_size": s, "test_micro_f1": spread([f])} for s, f in ((5, 0.5), (10, 0.55), (20, 0.56))]
     lines = {"GraphSAGE-pool": [spread([0.6]), spread([0.4])], "GraphSAGE-GCN": [spread([0.6]), spread([0.2])]}
@@ -209,29 +214,64 @@ def test_on_noise_pool_must_be_a_point_above_gcn(pool: float, holds: bool) -> No
     assert evidence_figures.noise({**EMPTY, "table1": table, "figure3": figure}).holds is holds
 
 
+def depths(seconds: Mapping[int, list[float]], added: int = 20, machines: Sequence[str] = ("here", "here")) -> Records:
+    points = [{"data": "d", "aggregator": "mean", "k": k, "seconds": spread(seconds[k]), "trained_on": [machine],
+               "sample_sizes": [25, 10, added][:k]} for k, machine in zip((2, 3), machines, strict=True)]  # fmt: skip
+    return {**EMPTY, "depth": {"points": points}}
+
+
 @pytest.mark.parametrize(("factor", "holds"), [(7.0, False), (20.0, True)])
 def test_a_third_layer_must_cost_what_the_paper_says(factor: float, holds: bool) -> None:
-    points = [{"data": "d", "aggregator": "mean", "k": k, "seconds": spread([s])} for k, s in ((2, 1.0), (3, factor))]
-    assert evidence_figures.third_layer_time({**EMPTY, "depth": {"points": points}}).holds is holds
+    """By the median: one slow run of five says nothing."""
+    assert evidence_figures.third_layer_time(depths({2: [1.0, 1.0, 99.0], 3: [factor]})).holds is holds
 
 
-def test_a_claim_that_fails_at_one_learning_rate_says_so() -> None:
-    rate: dict[str, Any] = {"lr": 0.01, "tried": [0.01]}
-    points = [{"data": "d", "aggregator": "pool", "k": k, "test_micro_f1": spread([f1]), **rate}
-              for k, f1 in ((1, 0.5), (2, 0.5), (3, 0.1))]  # fmt: skip
-    pairs = [{"data": "d", "aggregator": name, "test_micro_f1": spread([f1]), **rate}
+def test_the_time_of_a_third_layer_is_judged_only_where_the_rule_can_be_met_on_one_machine() -> None:
+    seconds = {2: [1.0], 3: [5.0]}
+    small = evidence_figures.third_layer_time(depths(seconds, added=5))
+    assert (small.holds, small.why) == (None, "a third sample of 5 makes the work 6 times as much at most")
+    assert evidence_figures.third_layer_time(depths(seconds, machines=("here", "there"))).pending
+
+
+def sizes(*points: tuple[int, float, float], machine: str = "here") -> Records:
+    made = [{"sample_size": size, "test_micro_f1": spread([f1]), "seconds": spread([seconds]), "trained_on": ["here"]}
+            for size, f1, seconds in points]  # fmt: skip
+    made[0]["trained_on"] = [machine]
+    return {**EMPTY, "figure2b": {"points": made}}
+
+
+def test_sub_sampling_must_save_half_of_the_time_for_a_point_of_f1() -> None:
+    found = evidence_figures.subsampling(sizes((5, 0.5, 1.0), (10, 0.595, 2.0), (80, 0.6, 8.0)))
+    assert (found.holds, found.ours) == (True, "S 10: F1 0.595 in 0.25 of the time of S 80 (0.600)")
+    assert evidence_figures.subsampling(sizes((5, 0.5, 1.0), (10, 0.55, 2.0), (80, 0.6, 8.0))).holds is False
+    assert evidence_figures.subsampling(sizes((5, 0.5, 1.0), (10, 0.6, 5.0), (80, 0.6, 8.0))).holds is False
+    assert evidence_figures.subsampling(sizes((5, 0.5, 1.0), (10, 0.6, 1.0), (80, 0.6, 8.0), machine="there")).pending
+
+
+def test_a_claim_names_figures_whose_learning_rates_were_not_all_tried_whether_it_holds_or_not() -> None:
+    rate: dict[str, Any] = {"lr": 0.01, "tried": [0.01], "of": 3}
+    points = [{"data": "d", "aggregator": "pool", "k": k, "test_micro_f1": spread([f1]), "seconds": spread([1.0]),
+               "trained_on": ["here"], "sample_sizes": [25, 10, 10][:k], **rate}
+              for k, f1 in ((1, 0.5), (2, 0.6), (3, 0.1))]  # fmt: skip
+    pairs = [{"data": "d", "aggregator": name, "test_micro_f1": spread([f1]), **rate, "tried": [0.01, 0.001, 0.0001]}
              for name, f1 in (("pool", 0.5), ("meanpool", 0.6))]  # fmt: skip
-    settings = {"steps": 200}
-    records = {**EMPTY, "depth": {"settings": settings, "points": points},
-               "pooling": {"settings": settings, "rows": pairs}}  # fmt: skip
-    finds = (evidence_figures.second_layer, evidence_figures.third_layer, evidence_figures.pooling)
-    for find in finds:
-        assert find(records).why.endswith("; learning rate 0.01 and 200 steps, not swept")
-    assert evidence_figures.third_layer(records).why.startswith("-80.0% is outside of -2% to +5%")
-    assert evidence_figures.pooling(records).why.startswith("they differ on d;")
-    for cell in (*points, *pairs):
-        cell["tried"] = [0.01, 0.001]
-    assert not any("learning rate" in find(records).why for find in finds)
+    records = {**EMPTY, "depth": {"profile": "full", "points": points}, "pooling": {"profile": "full", "rows": pairs}}
+    named = {claim.name: judged(claim, records) for claim in CLAIMS}
+    told = ["depth (3 of 3 points with fewer than 3 learning rates)"]
+    assert (named["K = 2 over K = 1"]["verdict"], named["K = 3 over K = 2"]["verdict"]) == (HOLDS, FAILS)
+    assert named["K = 2 over K = 1"]["in_part"] == named["K = 3 over K = 2"]["in_part"] == told
+    assert named["K = 3 over K = 2"]["why"].startswith("-83.3% is outside of -2% to +5%")
+    assert named["max and mean pooling"]["in_part"] == []
+    assert named["max and mean pooling"]["why"] == "they differ on d"
+
+
+def test_baselines_that_were_swept_in_part_are_named_as_well() -> None:
+    rows = [row | ({"tried": {"points": 2, "of": 6}, "seeds": [0]} if row["row"] == "DeepWalk" else {})
+            for row in paper_rows()]  # fmt: skip
+    short = evidence.in_part({"rows": rows}, ("supervised",), ROWS)
+    assert short
+    assert all("DeepWalk (2 of 6 points" in told for told in short)
+    assert evidence.in_part({"rows": rows}, (), ROWS) == []
 
 
 def test_a_claim_names_only_rows_that_judge_it_and_figures_with_few_seeds() -> None:

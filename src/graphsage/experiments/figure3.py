@@ -25,7 +25,7 @@ def run(session: Session) -> Path:
             label, own = f"noise {level} {aggregator}", {**settings, "aggregator": aggregator, "noise": level}
             trials[NAMES[aggregator], level] = make_trial("graphsage", label, source, **own)
     for (name, _), found in session.swept(trials).items():
-        cell = spread(run["test"] for run in found.runs.values()) | rate(found)
+        cell = spread(run["test"] for run in found.runs.values()) | rate(session, found)
         lines.setdefault(name, []).append(cell)
     if opened(source).one_graph:
         lines |= walk_lines(session)

@@ -71,6 +71,8 @@ def wilcoxon(record: Record) -> Section:
              f"T = {r['paper_t']:g}, p = {r['paper_p']:.2f}") for r in record["rows"]]  # fmt: skip
     right = sum((c["t"], c["p"]) == (c["paper_t"], c["paper_p"]) for c in record["check"])
     text = f"Fed with the paper's own Table 1, the test returns {right} of the {len(record['check'])} published pairs."
+    text += "".join(f" Judged in the {form} form also by rows that were made in part: {', '.join(rows)}."
+                    for form, rows in record["in_part"].items() if rows)  # fmt: skip
     head = ("aggregators", "ours", "mean difference", "settings", "the paper")
     return Section("Signed-rank test", text, (Table(head, rows),))
 
@@ -103,17 +105,19 @@ def rates(cells: Sequence[Record]) -> str:
 
 def figure2b(record: Record) -> Section:
     rows = [(str(p["sample_size"]), value(p["test_micro_f1"]), value(p["exact_test_micro_f1"]),
-             f"{p['lr']:g}", f"{p['seconds']['mean']:.1f}") for p in record["points"]]  # fmt: skip
-    head = ("S1 = S2", "test F1, sampled inference", "exact inference", "rate", "training, s")
-    text = f"Supervised GraphSAGE-mean; {rates(record['points'])}; trained on {' and '.join(record['trials_on'])}."
+             f"{p['lr']:g}", f"{p['seconds']['mean']:.1f}", " and ".join(p["trained_on"]))
+            for p in record["points"]]  # fmt: skip
+    head = ("S1 = S2", "test F1, sampled inference", "exact inference", "rate", "training, s", "trained on")
+    text = f"Supervised GraphSAGE-mean; {rates(record['points'])}."
     return Section("Figure 2B: size of the sample", text, (Table(head, rows),), "figure2b")
 
 
 def depth(record: Record) -> Section:
     rows = [(p["data"], p["aggregator"], str(p["k"]), str(tuple(p["sample_sizes"])), value(p["test_micro_f1"]),
-             f"{p['lr']:g}", f"{p['seconds']['mean']:.1f}") for p in record["points"]]  # fmt: skip
-    head = ("data", "aggregator", "K", "samples", "test F1", "rate", "training, s")
-    text = f"Supervised; {rates(record['points'])}; trained on {' and '.join(record['trials_on'])}."
+             f"{p['lr']:g}", f"{p['seconds']['mean']:.1f}", " and ".join(p["trained_on"]))
+            for p in record["points"]]  # fmt: skip
+    head = ("data", "aggregator", "K", "samples", "test F1", "rate", "training, s", "trained on")
+    text = f"Supervised; {rates(record['points'])}."
     return Section("Depth K", text, (Table(head, rows),), "depth")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphsage.experiments.data import Source, facts, opened
-from graphsage.experiments.record import spread
+from graphsage.experiments.record import machine_of, spread
 from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
 from graphsage.training.sweep import Swept
@@ -39,13 +39,19 @@ def varied(session: Session, sources: Sequence[Source], variants: Sequence[Varia
         (source.name, number): make_trial("graphsage", variant.label, source, **{**settings, **variant.settings})
         for source in sources for number, variant in enumerate(variants)
     })  # fmt: skip
-    points = [{"data": data, **variants[number].told, **rate(found),
+    points = [{"data": data, **variants[number].told, **rate(session, found), "trained_on": trained_on(found),
                **{name: spread(run[score] for run in found.runs.values()) for name, score in scores.items()}}
               for (data, number), found in made.items()]  # fmt: skip
     about = {source.name: facts(opened(source)) for source in sources}
     return {"data": about, "settings": dict(settings), part: points}
 
 
-def rate(found: Swept) -> dict[str, Any]:
-    """The learning rate that validation chose, and those it chose among."""
-    return {"lr": found.chosen["lr"], "tried": [point["lr"] for point in found.points]}
+def rate(session: Session, found: Swept) -> dict[str, Any]:
+    """The learning rate that validation chose, those it chose among, and how many there are."""
+    return {"lr": found.chosen["lr"], "tried": [point["lr"] for point in found.points],
+            "of": len(session.profile.grid("supervised", "mean"))}  # fmt: skip
+
+
+def trained_on(found: Swept) -> list[str]:
+    """The machines of the runs that a point is made of: times of different ones cannot be compared."""
+    return sorted({machine_of(record) for record in found.records if record["settings"]["lr"] == found.chosen["lr"]})
