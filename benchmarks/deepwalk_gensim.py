@@ -86,7 +86,8 @@ def main() -> None:
         found = compared(data.graph.replace(features=None), options.lr, options.seeds)
         rows.append({"data": data.name, **found})
         command = (
-            f"python benchmarks/deepwalk_gensim.py {' '.join(row['data'] for row in rows)} --seeds {options.seeds}"
+            f"python benchmarks/deepwalk_gensim.py {' '.join('PATH/' + row['data'] for row in rows)} "
+            f"--seeds {options.seeds}"
         )
         about = "DeepWalk: probe micro F1 of our vectors and of gensim's, transductive"
         write_result(options.out, about, command, {"rows": rows})
