@@ -1,13 +1,11 @@
 """The ledger: verdicts follow from the records by their rules."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from graphsage.experiments import evidence, evidence_figures
 from graphsage.experiments.claims import CLAIMS, FAILS, HOLDS, PENDING, UNTESTED, judged
-from graphsage.experiments.evidence import Records
 from graphsage.experiments.paper import NAMES, ROWS, SETTINGS, table1
 from graphsage.experiments.record import MEASURED, spread
 from graphsage.experiments.sections import claims as claims_section
@@ -85,54 +83,6 @@ def test_a_claim_that_the_numbers_contradict_fails_and_says_why() -> None:
     assert "GraphSAGE-pool 0.500" in found["outperforms the baselines"]["why"]
 
 
-def timed(name: str, step: float, pass_seconds: float, factor: float | None = None) -> dict[str, Any]:
-    row: dict[str, Any] = {"row": name, "pass_seconds": spread([pass_seconds])}
-    if factor is not None:
-        row |= {"supervised_step_milliseconds": spread([step]), "deepwalk_inference_factor": factor,
-                "deepwalk_exact_factor": 3 * factor}  # fmt: skip
-    return row
-
-
-def test_times_are_compared_as_the_paper_does() -> None:
-    rows = [timed("GraphSAGE-pool", 10, 90, 400), timed("GraphSAGE-LSTM", 20, 360, 40), timed("DeepWalk", 0, 10)]
-    records = {**EMPTY, "figure2a": {"rows": rows}}
-    assert evidence_figures.lstm_slower(records).ours.startswith("2.0 x")
-    assert evidence_figures.lstm_slowest(records).holds
-    assert evidence_figures.deepwalk_inference(records).holds
-    told = "126 x, geometric mean (pool 400 x, LSTM 40 x; beside exact inference pool 1200 x, LSTM 120 x)"
-    assert evidence_figures.deepwalk_inference(records).ours == told
-    assert evidence_figures.deepwalk_training(records).ours.startswith("3.6 x")  # five passes of 10 s, and one of 180
-    assert evidence_figures.deepwalk_training(records).holds
-    long = [rows[0], timed("GraphSAGE-LSTM", 120, 900, 40), rows[2]]
-    assert evidence_figures.deepwalk_training({**EMPTY, "figure2a": {"rows": long}}).why.startswith("more than 5")
-    assert evidence_figures.lstm_slowest({**EMPTY, "figure2a": {"rows": long}}).why.endswith("12 times as long as the "
-                                                                                          "fastest")  # fmt: skip
-    slow = {**EMPTY, "figure2a": {"rows": [timed("GraphSAGE-pool", 10, 15, 50), timed("DeepWalk", 0, 10)]}}
-    assert evidence_figures.deepwalk_inference(slow).holds is False
-    assert evidence_figures.deepwalk_training(slow).holds is False
-
-
-def test_depth_samples_noise_and_rotation() -> None:
-    points = [{"data": "d", "aggregator": "mean", "k": k, "test_micro_f1": spread([f1]), "seconds": spread([s]),
-               "trained_on": ["here"], "sample_sizes": [10] * k}
-              for k, f1, s in ((1, 0.5, 1.0), (2, 0.6, 2.0), (3, 0.61, 40.0))]  # fmt: skip
-    sizes = [{"sample_size": s, "test_micro_f1": spread([f])} for s, f in ((5, 0.5), (10, 0.55), (20, 0.56))]
-    lines = {"GraphSAGE-pool": [spread([0.6]), spread([0.4])], "GraphSAGE-GCN": [spread([0.6]), spread([0.2])]}
-    chance = {"data": "d", "row": "Random", "task": "both", "test_micro_f1": spread([0.2])}
-    records = {**EMPTY, "depth": {"points": points}, "figure2b": {"points": sizes}, "table1": {"rows": [chance]},
-               "figure3": {"data": {"d": {}}, "lines": lines},
-               "rotation": {"rows": [{"test_micro_f1": spread([v])} for v in (0.8, 0.2, 0.7)]}}  # fmt: skip
-    assert evidence_figures.second_layer(records).ours.startswith("+20.0%")
-    assert evidence_figures.third_layer(records).holds
-    assert evidence_figures.third_layer_time(records).ours.startswith("20.0 x")
-    for find in (evidence_figures.sample_size, evidence_figures.noise, evidence_figures.rotation):
-        assert find(records).holds
-    sizes[-1]["test_micro_f1"] = spread([0.7])
-    lines["GraphSAGE-pool"][1] = spread([0.21])
-    assert evidence_figures.sample_size(records).holds is False
-    assert evidence_figures.noise(records).holds is False
-
-
 def test_facts_are_compared_where_their_data_is() -> None:
     rows = [{"data": "setmm", "edges_back": 0.9, "nodes_without_features": 0.0},
             {"data": "ppi", "edges_back": 0.0, "nodes_without_features": 0.423}]  # fmt: skip
@@ -157,11 +107,6 @@ def test_too_few_settings_prove_neither_a_difference_nor_its_absence() -> None:
     assert evidence.lstm_like_pool(records).holds is None
     assert evidence.significant_over_gcn(records).holds is None
     assert "settings" in evidence.lstm_like_pool(records).why
-
-
-def test_larger_samples_that_never_gain_show_no_diminishing_returns() -> None:
-    points = [{"sample_size": s, "test_micro_f1": spread([f])} for s, f in ((5, 0.5), (10, 0.49), (20, 0.40))]
-    assert evidence_figures.sample_size({**EMPTY, "figure2b": {"points": points}}).holds is False
 
 
 def test_noise_is_not_judged_without_the_random_classifier_of_its_data() -> None:
@@ -212,40 +157,6 @@ def test_on_noise_pool_must_be_a_point_above_gcn(pool: float, holds: bool) -> No
     table = {"rows": [{"data": "d", "row": "Random", "test_micro_f1": spread([0.1])}]}
     figure = {"data": {"d": {}}, "settings": {}, "lines": lines}
     assert evidence_figures.noise({**EMPTY, "table1": table, "figure3": figure}).holds is holds
-
-
-def depths(seconds: Mapping[int, list[float]], added: int = 20, machines: Sequence[str] = ("here", "here")) -> Records:
-    points = [{"data": "d", "aggregator": "mean", "k": k, "seconds": spread(seconds[k]), "trained_on": [machine],
-               "sample_sizes": [25, 10, added][:k]} for k, machine in zip((2, 3), machines, strict=True)]  # fmt: skip
-    return {**EMPTY, "depth": {"points": points}}
-
-
-@pytest.mark.parametrize(("factor", "holds"), [(7.0, False), (20.0, True)])
-def test_a_third_layer_must_cost_what_the_paper_says(factor: float, holds: bool) -> None:
-    """By the median: one slow run of five says nothing."""
-    assert evidence_figures.third_layer_time(depths({2: [1.0, 1.0, 99.0], 3: [factor]})).holds is holds
-
-
-def test_the_time_of_a_third_layer_is_judged_only_where_the_rule_can_be_met_on_one_machine() -> None:
-    seconds = {2: [1.0], 3: [5.0]}
-    small = evidence_figures.third_layer_time(depths(seconds, added=5))
-    assert (small.holds, small.why) == (None, "a third sample of 5 makes the work 6 times as much at most")
-    assert evidence_figures.third_layer_time(depths(seconds, machines=("here", "there"))).pending
-
-
-def sizes(*points: tuple[int, float, float], machine: str = "here") -> Records:
-    made = [{"sample_size": size, "test_micro_f1": spread([f1]), "seconds": spread([seconds]), "trained_on": ["here"]}
-            for size, f1, seconds in points]  # fmt: skip
-    made[0]["trained_on"] = [machine]
-    return {**EMPTY, "figure2b": {"points": made}}
-
-
-def test_sub_sampling_must_save_half_of_the_time_for_a_point_of_f1() -> None:
-    found = evidence_figures.subsampling(sizes((5, 0.5, 1.0), (10, 0.595, 2.0), (80, 0.6, 8.0)))
-    assert (found.holds, found.ours) == (True, "S 10: F1 0.595 in 0.25 of the time of S 80 (0.600)")
-    assert evidence_figures.subsampling(sizes((5, 0.5, 1.0), (10, 0.55, 2.0), (80, 0.6, 8.0))).holds is False
-    assert evidence_figures.subsampling(sizes((5, 0.5, 1.0), (10, 0.6, 5.0), (80, 0.6, 8.0))).holds is False
-    assert evidence_figures.subsampling(sizes((5, 0.5, 1.0), (10, 0.6, 1.0), (80, 0.6, 8.0), machine="there")).pending
 
 
 def test_a_claim_names_figures_whose_learning_rates_were_not_all_tried_whether_it_holds_or_not() -> None:
