@@ -12,7 +12,7 @@ from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.experiments import profile as profiles
 from graphsage.experiments import rotation
 from graphsage.experiments.data import Source, opened, parse_data
-from graphsage.experiments.plots import DRAWN, pictures
+from graphsage.experiments.plots import DRAWN, drawn, pictures
 from graphsage.experiments.profile import profile_named
 from graphsage.experiments.report import markdown, read_records
 from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce
@@ -152,6 +152,12 @@ def test_data_without_features_or_edges_is_told_or_left_out(sources: tuple[Sourc
     save_graph(alone, tmp_path / "alone", split)
     reproduce("theory", session((Source("alone", str(tmp_path / "alone")),), tmp_path / "out"))
     assert {row["graph"][:11] for row in read(tmp_path / "out", "theory")["constructed"]} == {"small world"}
+
+
+def test_times_of_different_machines_are_not_drawn_as_one_line() -> None:
+    points = [{"k": k, "trained_on": [machine]} for k, machine in ((1, "a"), (2, "b"), (3, "a"))]
+    assert [point["k"] for point in drawn(points, "seconds")] == [1, 3]
+    assert [point["k"] for point in drawn(points, "test_micro_f1")] == [1, 2, 3]
 
 
 def test_a_table_without_models_has_no_picture() -> None:

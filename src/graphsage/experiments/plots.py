@@ -2,7 +2,8 @@
 
 import io
 import itertools
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphsage.experiments.paper import ROWS
@@ -80,12 +81,21 @@ def figure2b(record: Record) -> Any:
     sizes = [point["sample_size"] for point in record["points"]]
     shown = [("test_micro_f1", "test micro F1, sampled inference"), ("seconds", "training time, s")]
     for axes, (key, title) in zip(panels, shown, strict=True):
-        _line(axes, sizes, [point[key] for point in record["points"]], COLORS["GraphSAGE-mean"], "GraphSAGE-mean")
+        points = drawn(record["points"], key)
+        _line(axes, [point["sample_size"] for point in points], [point[key] for point in points],
+              COLORS["GraphSAGE-mean"], "GraphSAGE-mean")  # fmt: skip
         axes.set_title(title, loc="left", fontsize=10, color=INK)
         axes.set_xlabel("S1 = S2", fontsize=9, color=FAINT)
         axes.set_xticks(sizes, [str(size) for size in sizes])
     _finish(figure, "Figure 2B: size of the sampled neighborhood", f"GraphSAGE-mean, {next(iter(record['data']))}")
     return figure
+
+
+def drawn(points: Sequence[Record], key: str) -> list[Record]:
+    """All points, or for times those of the machine that trained most of them: others cannot be compared."""
+    counted = Counter(tuple(point["trained_on"]) for point in points)
+    most = counted.most_common(1)[0][0]
+    return [point for point in points if key != "seconds" or tuple(point["trained_on"]) == most]
 
 
 def depth(record: Record) -> Any:
@@ -94,9 +104,10 @@ def depth(record: Record) -> Any:
     data = list(dict.fromkeys(point["data"] for point in record["points"]))
     for axes, key, title in ((panels[0], "test_micro_f1", "test micro F1"),
                              (panels[1], "seconds", "training time, s (log scale)")):  # fmt: skip
+        shown = drawn(record["points"], key)
         for number, name in enumerate(data):
             for aggregator, marker in MARKERS.items():
-                points = [p for p in record["points"] if (p["data"], p["aggregator"]) == (name, aggregator)]
+                points = [p for p in shown if (p["data"], p["aggregator"]) == (name, aggregator)]
                 if points:
                     _line(axes, [p["k"] for p in points], [p[key] for p in points], palette[number % len(palette)],
                           f"{name}, {aggregator}", marker)  # fmt: skip
