@@ -1,0 +1,36 @@
+"""What the report says beside its scores: sampled inference, rows made in part, machines."""
+
+from typing import Any
+
+from graphsage.experiments.record import spread
+from graphsage.experiments.sections import wilcoxon
+from graphsage.experiments.table1_sections import table1
+from graphsage.experiments.varied import trained_on
+from graphsage.training.sweep import Swept
+
+
+def test_sampled_scores_stand_beside_the_exact_ones() -> None:
+    row: dict[str, Any] = {"data": "d", "row": "GraphSAGE-mean", "aggregator": "mean", "task": "supervised",
+                           "form": "paper", "paper": {}}  # fmt: skip
+    scores = {name: spread([0.7]) for name in ("val_micro_f1", "test_micro_f1", "test_macro_f1")}
+    record = {
+        "data": {"d": {"note": ""}},
+        "rows": [row | scores | {"sampled_test_micro_f1": spread([0.6])}],
+        "gains": [],
+    }
+    exact, sampled = table1(record).tables
+    assert any("0.700" in cell for line in exact.rows for cell in line)
+    assert list(sampled.rows) == [("d", "GraphSAGE-mean", "0.600")]
+
+
+def test_the_signed_rank_test_names_the_rows_it_was_made_of_in_part() -> None:
+    record = {"rows": [], "check": [], "in_part": {"paper": [], "reference": ["d unsupervised GraphSAGE-LSTM"]}}
+    assert "in the reference form also by rows that were made in part: d unsupervised" in wilcoxon(record).text
+    assert "paper form" not in wilcoxon(record).text
+
+
+def test_a_point_names_the_machines_of_its_own_runs_only() -> None:
+    records = [{"hardware": {"gpu": gpu, "cores": 2}, "settings": {"kind": "graphsage", "lr": lr}}
+               for gpu, lr in (("H200", 0.01), (None, 0.001))]  # fmt: skip
+    assert trained_on(Swept({"lr": 0.01}, [], {}, records)) == ["H200"]
+    assert trained_on(Swept({"lr": 0.001}, [], {}, records)) == ["2 cores, no GPU"]
