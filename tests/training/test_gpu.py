@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import graphsage as gs
+from graphsage.inference import place
 from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import sample_minibatch
 from planted import SMALL, planted_graph, planted_split
@@ -36,6 +37,18 @@ def test_training_on_a_gpu_gives_nearly_the_weights_of_a_cpu(task: str, aggregat
     options = {**SMALL, "task": task, "aggregator": aggregator, "steps": 4, "max_degree": 6, "hidden_dim": 8}
     one, two = (gs.train(graph, split, device=device, **options) for device in ("cpu", "cuda"))
     torch.testing.assert_close(one.embed(graph), two.embed(graph), atol=2e-3, rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"degree_features": True}, {"feature_type": "bfloat16"}, {"aggregator": "lstm"}]
+)
+def test_features_that_do_not_fit_on_a_gpu_are_read_over_the_bus(options: dict, monkeypatch) -> None:
+    graph = planted_graph()
+    one = gs.train(graph, planted_split(graph), device="cuda", **{**SMALL, **options})
+    monkeypatch.setattr(place, "SHARE", 0.0)
+    two = gs.train(graph, planted_split(graph), device="cuda", **{**SMALL, **options})
+    torch.testing.assert_close(one.embed(graph), two.embed(graph), atol=1e-4, rtol=1e-3)
+    assert not place.place(graph, two.device).features.is_cuda
 
 
 def test_a_model_trained_on_a_gpu_is_loaded_on_a_cpu(tmp_path) -> None:

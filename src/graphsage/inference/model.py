@@ -19,6 +19,7 @@ from graphsage.graph.check import check_graph
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
 from graphsage.inference.exact import embed_exact
+from graphsage.inference.place import place
 from graphsage.inference.sampled import embed_sampled
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
@@ -175,7 +176,7 @@ class Model:
     def _prepared(self, graph: Graph) -> tuple[Graph, Graph]:
         if self._last is None or self._last[0] is not graph or self._last[1].indptr.device != self.device:
             check_graph(graph)
-            here = graph.to(self.device)
+            here = graph if graph.indptr.device == self.device else place(graph, self.device)
             capped = cap_degrees(here, self.sampling.max_degree, seed=self.seed, cap=self.sampling.cap)
             self._last = (graph, here, capped)
         return self._last[1:]

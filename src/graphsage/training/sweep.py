@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
+
 from graphsage.atomic import atomic_file, make_folder
 from graphsage.errors import DataError
 
@@ -263,6 +265,7 @@ def _timed(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
     began, busy = time.monotonic(), time.process_time()
     result = evaluate(trial)
     spent = {"seconds": time.monotonic() - began, "cpu_seconds": time.process_time() - busy}
+    torch.cuda.empty_cache()  # of the GPU's memory the others need what this one would keep; nothing without a GPU
     return {**result, **{name: round(value, 3) for name, value in spent.items()}}
 
 

@@ -22,7 +22,7 @@ from graphsage.graph.graph import Graph
 from graphsage.graph.paging import exceeds_memory, read_ahead
 from graphsage.graph.split import Split, training_graph
 from graphsage.inference.model import Model, input_tables, labeled
-from graphsage.inference.place import place_features
+from graphsage.inference.place import place
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
@@ -97,11 +97,10 @@ def set_up(data: Graph | Dataset, split: Split | str | None, config: Config, dev
     model.features = fitted
     model.about = {"config": config.as_dict(), **(data.about if isinstance(data, Dataset) else {}), **about}
     model.to(device)
-    placed = place_features(graph.features, device, config.feature_type)
-    if placed is not None and exceeds_memory(placed):
-        read_ahead(placed, False)
-    here = graph.replace(features=None).to(device).replace(features=placed)  # one copy serves training and validation
-    seen = seen.replace(features=None, labels=None).to(device).replace(features=placed, labels=here.labels)
+    here = place(graph, device, config.feature_type)  # one copy of the features serves training and validation
+    if here.features is not None and exceeds_memory(here.features):
+        read_ahead(here.features, False)
+    seen = seen.replace(features=None, labels=None).to(device).replace(features=here.features, labels=here.labels)
     capped = cap_degrees(seen, config.max_degree, seed=config.seed, cap=config.sampling().cap)
     world = World(seen, capped, input_tables(seen, use_degrees), nodes.to(device), ranks.rank, ranks.count)
     module = nn.ModuleDict({"encoder": model.encoder} | ({} if model.head is None else {"head": model.head}))
@@ -202,7 +201,7 @@ def _identity(config: Config, model: Model, world: World) -> str:
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     scaler = (model.encoder.shift, model.encoder.scale)
     some = world.nodes[:: max(1, len(world.nodes) // 1024)]  # features may be larger than memory: a sample must do
-    rows = [table[some].float() for table in world.tables]
+    rows = [table[some.to(table.device)].float() for table in world.tables]
     labels = [] if world.graph.labels is None else [world.graph.labels[world.nodes]]
     for tensor in (world.capped.indptr, world.capped.indices, world.nodes, *scaler, *rows, *labels):
         digest.update(tensor.cpu().numpy().tobytes())
