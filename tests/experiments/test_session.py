@@ -9,7 +9,7 @@ import pytest
 from graphsage.errors import ConfigError, DataError
 from graphsage.experiments.data import Source
 from graphsage.experiments.profile import profile_named
-from graphsage.experiments.record import hardware, machine
+from graphsage.experiments.record import LAYOUT, hardware, machine
 from graphsage.experiments.report import read_records
 from graphsage.experiments.reproduce import main, open_session
 from graphsage.experiments.session import Session, start
@@ -42,7 +42,7 @@ def test_a_result_names_the_machines_of_its_own_trials(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "three.json").read_text())["trials_on"] == [machine(hardware())]
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "\x00", "{}", '{"profile": "quick"}'])
+@pytest.mark.parametrize("text", ["{", "[1]", "\x00", "{}", '{"profile": "quick", "rows": [], "layout": 0}'])
 def test_a_result_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "table1.json").write_text(text)
     for read in (lambda: session(tmp_path).earlier("table1"), lambda: read_records(tmp_path)):
@@ -90,7 +90,7 @@ def test_no_claim_is_judged_in_a_folder_without_results(tmp_path: Path) -> None:
 
 
 def test_what_reads_only_results_needs_no_data(tmp_path: Path) -> None:
-    (tmp_path / "table1.json").write_text(json.dumps({"rows": [], "profile": "full"}))
+    (tmp_path / "table1.json").write_text(json.dumps({"rows": [], "profile": "full", "layout": LAYOUT}))
     assert main(["wilcoxon", "--out", str(tmp_path)]) == 0
     assert main(["claims", "--out", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "wilcoxon.json").read_text())

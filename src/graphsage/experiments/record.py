@@ -15,8 +15,8 @@ from graphsage.training.score import Score
 MEASURED = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon")
 EXPERIMENTS = (*MEASURED, "claims")
 """In the order in which all are made: the last ones read what the others wrote."""
-_PARTS = {"figure2b": "points", "depth": "points", "figure3": "lines", "theory": "constructed"}
-"""What a result is made of, where that is not rows."""
+LAYOUT = 1
+"""Of the files that experiments write: raised when what reads them needs something that older ones lack."""
 ON_CPU = ("random", "features", "deepwalk", "rotation")
 """Kinds of trials that no GPU takes part in, wherever they run."""
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "graphsage")
@@ -68,8 +68,9 @@ def read_result(path: Path) -> dict[str, Any] | None:
         record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DataError(f"{path} is no result ({error}); delete it and make it again") from error
-    if not isinstance(record, dict) or not {"profile", _PARTS.get(path.stem, "rows")} <= record.keys():
-        raise DataError(f"{path} is no result of an experiment; delete it and make it again")
+    if not isinstance(record, dict) or record.get("layout") != LAYOUT:
+        raise DataError(f"{path} is no result that this version of graphsage wrote; delete it and make it again with "
+                        f"`graphsage reproduce {path.stem}`, which finds its trials")  # fmt: skip
     return record
 
 

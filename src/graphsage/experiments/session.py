@@ -13,7 +13,7 @@ from graphsage.experiments.data import Source, opened
 from graphsage.experiments.paper import FIGURES
 from graphsage.experiments.pieces import joined
 from graphsage.experiments.profile import Profile
-from graphsage.experiments.record import hardware, machine, machine_of, read_result, versions, write_result
+from graphsage.experiments.record import LAYOUT, hardware, machine, machine_of, read_result, versions, write_result
 from graphsage.experiments.trials import VERSION, Evaluate
 from graphsage.training.sweep import SIZES, Key, Result, Swept, Trial, Trials, Unfinished, sweep, swept
 from graphsage.training.train import choose_device
@@ -113,7 +113,7 @@ class Session:
         names = list(body.get("data", {})) or [source.name for source in self.sources]  # pieces may have had others
         records = self.own_records()
         made_on = {machine_of(record) for record in records} | set(body.get("trials_on", ()))
-        made = {"profile": self.profile.name, "version": VERSION, **body,
+        made = {"layout": LAYOUT, "profile": self.profile.name, "version": VERSION, **body,
                 "trials_on": sorted(made_on) or [machine(hardware())], "time": self.spent(name, records)}  # fmt: skip
         if name in FIGURES:
             made["paper"] = FIGURES[name]
