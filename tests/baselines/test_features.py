@@ -19,10 +19,6 @@ def test_means_of_a_path_are_computed_by_hand() -> None:
     np.testing.assert_allclose(neighbor_means(path, x, 2), expected)
 
 
-def test_no_hops_are_no_columns() -> None:
-    assert neighbor_means(from_edges([[0, 1]], 2), np.ones((2, 3)), 0).shape == (2, 0)
-
-
 @given(graphs())
 def test_the_first_hop_is_the_mean_over_the_neighbor_list(graph: Graph) -> None:
     assert graph.features is not None
@@ -80,10 +76,9 @@ def test_scores_name_their_hops_and_leave_unlabeled_nodes_out() -> None:
     edges = [(u, (u + 2) % 40) for u in range(40)]
     x = normal(1, 40, 2).numpy() + np.array([[3.0, 0.0], [-3.0, 0.0]])[labels]
     labels[::9] = -1
-    scores = logistic_scores(from_edges(edges, 40, features=x, labels=labels), Split.random(40, seed=1), (0, 1, 2))
+    scores = logistic_scores(from_edges(edges, 40, features=x, labels=labels), Split.random(40, seed=1))
     assert list(scores) == [
         "logistic regression on features",
-        "logistic regression on features + 1 hop of neighbor means",
         "logistic regression on features + 2 hops of neighbor means",
     ]
     assert min(scores.values()) > 0.8

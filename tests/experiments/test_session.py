@@ -90,7 +90,8 @@ def test_no_claim_is_judged_in_a_folder_without_results(tmp_path: Path) -> None:
 
 
 def test_what_reads_only_results_needs_no_data(tmp_path: Path) -> None:
-    (tmp_path / "table1.json").write_text(json.dumps({"rows": [], "profile": "full", "layout": LAYOUT}))
+    made = {"layout": LAYOUT, "profile": "full", "rows": [], "trials_on": []}
+    (tmp_path / "table1.json").write_text(json.dumps(made))
     assert main(["wilcoxon", "--out", str(tmp_path)]) == 0
     assert main(["claims", "--out", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "wilcoxon.json").read_text())

@@ -24,19 +24,25 @@ GRID = [{"lr": 0.1}, {"lr": 0.01}, {"lr": 0.001}]
 def test_the_best_point_on_validation_is_made_with_every_seed(tmp_path: Path, jobs: int) -> None:
     trials = Trials(tmp_path, hill, jobs)
     cells = {"a": Trial("a", {"name": "a"}), "b": Trial("b", {"name": "b"})}
-    found = sweep(trials, cells, {"a": GRID, "b": GRID[:1]}, seeds=3)
-    assert found["a"].chosen == {"lr": 0.01}
-    assert {seed: run["test"] for seed, run in found["a"].runs.items()} == {0: 0.01, 1: 1.01, 2: 2.01}
-    assert [point["val"] for point in found["a"].points] == pytest.approx([0.91, 1.0, 0.991])
-    assert found["b"].chosen == {"lr": 0.1}
+    grids = {"a": GRID, "b": GRID[:1]}
+    sweep(trials, cells, grids, 3, grids)
+    a, b = (swept(trials, cells[name], grids[name], 3) for name in cells)
+    assert a is not None
+    assert b is not None
+    assert a.chosen == {"lr": 0.01}
+    assert {seed: run["test"] for seed, run in a.runs.items()} == {0: 0.01, 1: 1.01, 2: 2.01}
+    assert [point["val"] for point in a.points] == pytest.approx([0.91, 1.0, 0.991])
+    assert b.chosen == {"lr": 0.1}
     assert len(list(tmp_path.iterdir())) == (3 + 2) + (1 + 2)
 
 
 def test_a_narrow_piece_does_not_forget_what_a_wide_one_found(tmp_path: Path) -> None:
     trials = Trials(tmp_path, hill)
     cells = {"a": Trial("a", {"name": "a"})}
-    sweep(trials, cells, {"a": GRID}, seeds=3)
-    found = sweep(trials, cells, {"a": GRID[2:]}, seeds=1, whole={"a": GRID})["a"]
+    sweep(trials, cells, {"a": GRID}, 3, {"a": GRID})
+    sweep(trials, cells, {"a": GRID[2:]}, 1, {"a": GRID})
+    found = swept(trials, cells["a"], GRID, 1)
+    assert found is not None
     assert found.chosen == {"lr": 0.01}
     assert list(found.runs) == [0, 1, 2]
     assert len(found.points) == 3

@@ -15,9 +15,6 @@ class F1:
     macro: float
     nodes: int
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"nodes": self.nodes, "micro_f1": self.micro, "macro_f1": self.macro}
-
 
 def f1_scores(truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> F1:
     """(N,) classes or (N, C) of 0 and 1. Micro counts all (node, label) pairs together; macro averages the labels that

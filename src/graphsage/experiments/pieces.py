@@ -17,11 +17,11 @@ def joined(earlier: Record | None, body: Record, part: str, key: Callable[[Recor
         earlier.get(name) != _plain(body.get(name)) for name in ("profile", "version", "settings")
     ):
         return body
-    data: Record = {name: about for name, about in earlier.get("data", {}).items() if "digest" in about}
+    data: Record = earlier["data"]
     same = {name for name in data if data[name]["digest"] == body["data"].get(name, data[name])["digest"]}
     made = {key(row) for row in body[part]}
     kept = [row for row in earlier[part] if row["data"] in same and key(row) not in made]
-    machines = earlier.get("trials_on", []) if kept else []
+    machines = earlier["trials_on"] if kept else []
     return {**body, "data": {name: data[name] for name in data if name in same} | body["data"],
             part: kept + body[part], "trials_on": machines}  # fmt: skip
 

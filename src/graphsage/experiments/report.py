@@ -9,7 +9,7 @@ from typing import Any
 from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
 from graphsage.experiments.claims import FAILS, HOLDS, PENDING, UNTESTED
-from graphsage.experiments.record import EXPERIMENTS, machine, read_result
+from graphsage.experiments.record import EXPERIMENTS, read_result
 from graphsage.experiments.section import Section, Table
 from graphsage.experiments.sections import sections
 
@@ -90,7 +90,7 @@ def _machine(records: Records) -> str:
     found: dict[str, None] = {}
     for record in records.values():
         if record is not None:
-            found |= dict.fromkeys(record.get("trials_on") or [machine(record["hardware"])])
+            found |= dict.fromkeys(record["trials_on"])
     return "measured on: " + "; ".join(found)
 
 

@@ -141,9 +141,8 @@ class Session:
     def spent(self, name: str, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Time of all trials of a result, whenever they were made, and of the sitting up to this result: of the earlier
         one that made the trials, where this one made none and only puts them together again."""
-        sitting = round(time.monotonic() - self.began)
-        if not self.trials.made:
-            sitting = (self.earlier(name) or {}).get("time", {}).get("sitting_seconds", sitting)
+        earlier = None if self.trials.made else self.earlier(name)
+        sitting = round(time.monotonic() - self.began) if earlier is None else earlier["time"]["sitting_seconds"]
         seconds = sum(record["result"].get("seconds", 0.0) for record in records)
         return {"trials": len(records), "trial_seconds": round(seconds), "sitting_seconds": sitting}
 

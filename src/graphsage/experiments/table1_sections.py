@@ -127,4 +127,4 @@ def _tried(row: Record) -> str:
 
 
 def _machines(row: Record) -> str:
-    return "; ".join(dict.fromkeys(f"{one['machine']}, torch {one['torch']}" for one in row.get("made_on", []))) or "–"
+    return "; ".join(dict.fromkeys(f"{one['machine']}, torch {one['torch']}" for one in row["made_on"])) or "–"

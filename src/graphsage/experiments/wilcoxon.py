@@ -17,7 +17,7 @@ def run(session: Session) -> Path:
     forms = sorted({row["form"] for row in table["rows"] if "form" in row})
     body = {
         "profile": table["profile"],
-        "trials_on": table.get("trials_on", []),
+        "trials_on": table["trials_on"],
         "rows": [row for form in forms for row in compared(table["rows"], form)],
         "in_part": {form: in_part(table, TASKS, ROWS[4:], form) for form in forms},
         "check": check(),

@@ -210,19 +210,16 @@ class Swept:
 
 
 def sweep(trials: Trials, cells: Mapping[Key, Trial], grids: Mapping[Key, Sequence[Mapping[str, Any]]], seeds: int,
-          whole: Mapping[Key, Sequence[Mapping[str, Any]]] | None = None) -> dict[Key, Swept]:  # fmt: skip
-    """For each cell: every point of its grid with seed 0, then the best on validation with all seeds.
+          whole: Mapping[Key, Sequence[Mapping[str, Any]]]) -> None:  # fmt: skip
+    """For each cell: make every point of its grid with seed 0, then the best on validation with all seeds.
 
-    All cells' points are made together, so that no process waits for the end of one cell. Where `grids` are a piece
-    of a `whole`, points that other pieces made take part in the choice.
+    All cells' points are made together, so that no process waits for the end of one cell. `grids` may be pieces of the
+    `whole` ones: points that other pieces made take part in the choice.
     """
-    whole = grids if whole is None else whole
     trials.run(cells[name].with_settings(**point, seed=0) for name in cells for point in grids[name])
     first = {name: swept(trials, cells[name], whole[name], seeds) for name in cells}
     chosen = {name: cells[name].with_settings(**found.chosen) for name, found in first.items() if found is not None}
     trials.run(trial.with_settings(seed=seed) for trial in chosen.values() for seed in range(seeds))
-    again = {name: swept(trials, cells[name], whole[name], seeds) for name in chosen}
-    return {name: found for name, found in again.items() if found is not None}
 
 
 def swept(trials: Trials, cell: Trial, grid: Sequence[Mapping[str, Any]], seeds: int) -> Swept | None:
