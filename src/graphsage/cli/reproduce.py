@@ -61,13 +61,14 @@ def command(
     with working("loading"):
         from graphsage.experiments.report import write_report
         from graphsage.experiments.reproduce import MORE, names, open_session, reproduce, tell
+        from graphsage.kernels.threads import cores
         from graphsage.training.sweep import Unfinished
         from graphsage.training.train import choose_device
     if what == "report":
         written = [str(write_report(out))]
     else:
         names(what)  # a wrong name is told before the device is looked for
-        at_once = jobs or (1 if choose_device(device).type == "cuda" else _cores())
+        at_once = jobs or (1 if choose_device(device).type == "cuda" else cores())
         session = open_session(data or [], profile, out, what=what, only=only, seeds=seeds, jobs=at_once, device=device,
                                minutes=minutes, rates=rates, small=small,
                                walks=not no_deepwalk, tf32=tf32, on_done=tell)  # fmt: skip
@@ -80,9 +81,3 @@ def command(
         print_json({"what": what, "written": written})
     else:
         print("\n".join(written))
-
-
-def _cores() -> int:
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

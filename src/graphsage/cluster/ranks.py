@@ -15,6 +15,7 @@ from torch import Tensor
 
 from graphsage import errors
 from graphsage.errors import ConfigError, GraphSageError, LostRankError
+from graphsage.kernels.threads import cores
 from graphsage.training.ranks import ALONE, Ranks
 
 TIMEOUT_SECONDS = 600.0
@@ -95,8 +96,7 @@ def _meet(backend: str, timeout: timedelta) -> None:
 
 def threads_of_rank(ranks: int) -> int:
     """An equal share of the cores this process may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // ranks)
+    return max(1, cores() // ranks)
 
 
 def _backend(device: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphsage.cluster.ray_pool import RayPool
 from graphsage.errors import ConfigError, OutputError
+from graphsage.kernels.threads import cores
 from graphsage.training.score import Scorer
 from graphsage.training.search import Search, left, open_study, work
 from graphsage.training.sweep import Result, Trial, Trials, die_with
@@ -107,7 +108,3 @@ def _ray_worker(search: Search, scorer: Scorer, deadline: float | None, driver: 
 
 def _in_time(deadline: float | None) -> bool:
     return deadline is None or time.time() < deadline
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,9 +1,15 @@
-"""How many threads compute."""
+"""How many threads compute, and how many could."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
