@@ -17,6 +17,16 @@ def test_debian_tables_are_built_from_indexes(graphsage: Command, tmp_path: Path
     assert (tmp_path / "d" / "edges.csv").read_text().splitlines()[1] == "b,a,depends,sid"
 
 
+def test_debian_tables_replace_nothing_but_such_tables(graphsage: Command, tmp_path: Path) -> None:
+    (tmp_path / "Packages").write_text(INDEX)
+    build = ("data", "build", "debian", "--packages", f"sid={tmp_path / 'Packages'}", "--out")
+    assert "did not write it" in graphsage(*build, tmp_path, "--overwrite").error
+    assert (tmp_path / "Packages").read_text() == INDEX
+    assert graphsage(*build, tmp_path / "d").code == 0
+    assert "replace it with --overwrite" in graphsage(*build, tmp_path / "d").error
+    assert graphsage(*build, tmp_path / "d", "--overwrite").code == 0
+
+
 @pytest.mark.parametrize(("words", "message"), [
     (["--packages", "bookworm"], "--packages takes RELEASE=FILE"),
     (["--packages", "sid=x", "--packages", "sid=y"], "names the release sid twice"),
@@ -28,23 +38,54 @@ def test_wrong_words_are_named(graphsage: Command, words: list[str], message: st
     assert not (tmp_path / "d").exists()
 
 
-def test_ppi_graphs_are_built_from_patterns(graphsage: Command, tmp_path: Path) -> None:
+SIZES = ("--train-graphs", 1, "--held-out", 1, "--min-train-edges", 1, "--min-held-out-edges", 1)
+
+
+def tissues(folder: Path) -> list[object]:
+    """Words that name three small graphs and a gene set."""
+    folder.mkdir(exist_ok=True)
     for name in ("a", "b", "c"):
-        (tmp_path / f"{name}.edgelist").write_text("1 2\n2 3\n")
-    (tmp_path / "sets.gmt").write_text("S\tx\t1\t2\n")
-    sizes = ("--train-graphs", 1, "--held-out", 1, "--min-train-edges", 1, "--min-held-out-edges", 1)
-    words = (
-        "--tissues",
-        tmp_path / "*.edgelist",
-        "--features",
-        tmp_path / "sets.gmt",
-        "--labels",
-        tmp_path / "sets.gmt",
-    )
-    answer = graphsage("data", "build", "ppi", *words, *sizes, "--out", tmp_path / "ppi", "--json")
+        (folder / f"{name}.edgelist").write_text("1 2\n2 3\n")
+    (folder / "sets.gmt").write_text("S\tx\t1\t2\n")
+    sets = folder / "sets.gmt"
+    return ["--tissues", folder / "*.edgelist", "--features", sets, "--labels", sets]
+
+
+def test_ppi_graphs_are_built_from_patterns(graphsage: Command, tmp_path: Path) -> None:
+    words = tissues(tmp_path)
+    answer = graphsage("data", "build", "ppi", *words, *SIZES, "--out", tmp_path / "ppi", "--json")
     assert (answer.json["nodes"], answer.json["edges"], answer.json["classes"]) == (9, 6, 1)
     wrong = graphsage("data", "build", "ppi", "--tissues", tmp_path / "*.txt", *words[2:], "--out", tmp_path / "x")
     assert "names no file" in wrong.error
+
+
+def test_what_is_there_stays_unless_it_is_a_graph_folder_to_be_replaced(graphsage: Command, tmp_path: Path) -> None:
+    """The folder of the input has the name that a person gives the output."""
+    build = ("data", "build", "ppi", *tissues(tmp_path / "ppi"), *SIZES, "--overwrite", "--out")
+    before = sorted(path.name for path in (tmp_path / "ppi").iterdir())
+    for taken in (tmp_path / "ppi", tmp_path / "ppi" / "sets.gmt"):
+        assert "this command did not write it" in graphsage(*build, taken).error
+    assert sorted(path.name for path in (tmp_path / "ppi").iterdir()) == before
+    (tmp_path / "out").mkdir()
+    assert graphsage(*build, tmp_path / "out").code == 0  # an empty folder is free
+    assert "replace it with --overwrite" in graphsage(*build[:-2], "--out", tmp_path / "out").error
+    assert graphsage(*build, tmp_path / "out").code == 0
+
+
+@pytest.mark.parametrize("share", ["nan", "2", "-1"])
+def test_a_share_lies_between_0_and_1(graphsage: Command, share: str, tmp_path: Path) -> None:
+    wrong = graphsage("data", "build", "ppi", *tissues(tmp_path), f"--min-share={share}", "--out", tmp_path / "x")
+    assert "from 0 to 1; got" in wrong.error
+
+
+@pytest.mark.parametrize("kind", ["reddit", "citation"])
+def test_a_file_in_the_place_of_the_output_stays(graphsage: Command, kind: str, tmp_path: Path) -> None:
+    taken = tmp_path / "mine.txt"
+    taken.write_text("precious")
+    names = ("submissions", "comments", "vectors", "communities") if kind == "reddit" else ("nodes", "edges")
+    words = [word for name in names for word in (f"--{name}", taken)]
+    assert "this command did not write it" in graphsage("data", "build", kind, *words, "--out", taken).error
+    assert taken.read_text() == "precious"
 
 
 def test_reddit_needs_one_way_to_choose_communities(graphsage: Command, tmp_path: Path) -> None:

@@ -38,8 +38,11 @@ def test_features_from_text_are_computed_and_it_is_said_on_which_nodes(graphsage
 def test_an_existing_folder_is_kept_unless_told_otherwise(graphsage: Command, data: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious").touch()
+    for words in ((), ("--overwrite",)):
+        assert "did not write it" in graphsage("data", "convert", data, tmp_path / "out", *words).error
+    (tmp_path / "out" / "precious").unlink()
+    assert graphsage("data", "convert", data, tmp_path / "out").code == 0
     assert "already there; replace it with --overwrite" in graphsage("data", "convert", data, tmp_path / "out").error
-    assert (tmp_path / "out" / "precious").exists()
     assert graphsage("data", "convert", data, tmp_path / "out", "--overwrite").code == 0
     assert open_data(tmp_path / "out").graph.num_nodes == 90
 

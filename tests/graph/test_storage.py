@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs import SEEDS, edge_lists, normal
-from graphsage.errors import DataError
+from graphsage.errors import DataError, OutputError
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
@@ -92,6 +92,18 @@ def test_a_graph_can_be_saved_over_itself_and_opened_graphs_live_on(saved: Path)
     assert open_graph(saved).features is None
     assert not (saved / "features.npy").exists()
     assert [p.name for p in saved.parent.iterdir()] == ["g"]
+
+
+def test_a_graph_takes_the_place_of_nothing_but_a_graph_folder(saved: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "precious").write_text("all there is")
+    for taken in (tmp_path / "mine", tmp_path / "mine" / "precious"):
+        with pytest.raises(OutputError, match="is no graph folder"):
+            open_graph(saved).save(taken)
+    assert (tmp_path / "mine" / "precious").read_text() == "all there is"
+    (tmp_path / "empty").mkdir()
+    open_graph(saved).save(tmp_path / "empty")
+    assert open_graph(tmp_path / "empty").num_nodes == open_graph(saved).num_nodes
 
 
 def test_nothing_in_the_folder_can_execute_code(saved: Path) -> None:

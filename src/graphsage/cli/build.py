@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from graphsage.cli import build_large, build_paper
+from graphsage.cli.graph_folder import Overwrite, check_free
 from graphsage.cli.options import Json
 from graphsage.errors import ConfigError
 
@@ -50,6 +51,7 @@ def debian_command(
         help="Its Translation-en.bz2 with the long descriptions; may be repeated.")] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for nodes.csv and edges.csv.",
                                       metavar="FOLDER")] = Path("debian"),
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Build the tables of the Debian package graph from a mirror's package indexes.
@@ -61,6 +63,7 @@ def debian_command(
     Example:
       graphsage data build debian --packages bookworm=12/Packages.xz --packages trixie=13/Packages.xz
     """
+    check_free(out, overwrite, ("nodes.csv", "edges.csv"))
     from graphsage.cli.output import print_json, working
     from graphsage.datasets.debian import Release, build_debian
 

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from graphsage.cli import table_options as columns
+from graphsage.cli.graph_folder import Overwrite, check_free
 from graphsage.cli.options import Json
-from graphsage.errors import ConfigError, OutputError
+from graphsage.errors import ConfigError
 
 
 def tables(
@@ -26,7 +27,7 @@ def tables(
     memory: Annotated[str, typer.Option("--memory", help="Most memory to use, such as 3GB.", metavar="SIZE")] = "4GB",
     feature_type: Annotated[str, typer.Option("--feature-type", help="How features are kept.",
                                               metavar="float32|float16")] = "float32",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is in FOLDER.")] = False,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Build a graph folder from two tables in bounded memory; `graphsage train FOLDER` reads the result.
@@ -43,8 +44,7 @@ def tables(
 
     if edges is None:
         raise ConfigError("a graph needs edges: give --edges FILE")
-    if out.exists() and not overwrite:
-        raise OutputError(f"{out} is already there; replace it with --overwrite, or choose another folder")
+    check_free(out, overwrite)
     from graphsage.datasets.large_tables import build_large
     from graphsage.datasets.table_spec import TableSpec
     from graphsage.graph.external.size import parse_size

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from graphsage.cli.graph_folder import Overwrite, check_free
 from graphsage.cli.options import Json
 from graphsage.errors import ConfigError
 
@@ -30,6 +31,7 @@ def reddit(
                                                    help="Draw so many of a post's edges.")] = None,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("reddit"),
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Build the paper's Reddit graph: posts are joined where one user commented on both.
@@ -43,6 +45,7 @@ def reddit(
       graphsage data build reddit --submissions RS_2014-09.zst --comments RC_2014-09.zst \\
         --rank-comments 'RC_2014-*.zst' --vectors glove.txt
     """
+    check_free(out, overwrite)
     from graphsage.cli.output import working
     from graphsage.datasets.build_reddit import Reddit, build_reddit
 
@@ -73,6 +76,7 @@ def citation(
     dim: Annotated[int, typer.Option("--dim", help="Width of the text vectors.", min=1)] = 300,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("citation"),
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Build a citation graph as the paper did: fields, years, SIF text vectors and degrees, largest component.
@@ -81,6 +85,7 @@ def citation(
     Example:
       graphsage data build citation --nodes papers.csv --edges cites.csv --fields NI,GU,DA,IA,DR,CU
     """
+    check_free(out, overwrite)
     from graphsage.cli.output import working
     from graphsage.datasets.build_citation import Citations, build_citation
 
@@ -105,10 +110,11 @@ def ppi(
     min_share: Annotated[float, typer.Option("--min-share", help="A feature holds this share of proteins.")] = 0.1,
     train_graphs: Annotated[int, typer.Option("--train-graphs", help="Graphs to train on.", min=1)] = 20,
     held_out: Annotated[int, typer.Option("--held-out", help="Graphs to validate on, and to test on.", min=1)] = 2,
-    min_train_edges: Annotated[int, typer.Option("--min-train-edges", help="Of a training graph.")] = 15_000,
-    min_held_out_edges: Annotated[int, typer.Option("--min-held-out-edges", help="Of the others.")] = 35_000,
+    min_train_edges: Annotated[int, typer.Option("--min-train-edges", help="Of a training graph.", min=0)] = 15_000,
+    min_held_out_edges: Annotated[int, typer.Option("--min-held-out-edges", help="Of the others.", min=0)] = 35_000,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("ppi"),
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Build the paper's PPI graphs from tissue networks, gene sets and ontology terms.
@@ -118,9 +124,12 @@ def ppi(
       graphsage data build ppi --tissues 'tissues/*.edgelist' --features c1.gmt --features c3.gmt \\
         --features c7.gmt --labels c5.gmt
     """
+    check_free(out, overwrite)
     from graphsage.cli.output import working
     from graphsage.datasets.build_ppi import Proteins, build_ppi
 
+    if not 0 <= min_share <= 1:
+        raise ConfigError(f"--min-share is a share of the proteins, from 0 to 1; got {min_share}")
     with working("reading tissues"):
         graph = build_ppi(Proteins(
             tissues=_files("--tissues", tissues), features=_files("--features", features),

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from graphsage.cli import build
+from graphsage.cli.graph_folder import Overwrite, check_free
 from graphsage.cli.options import Json
-from graphsage.errors import OutputError
 
 app = typer.Typer(help="Data: list what is known, build a set from its source, convert files.", no_args_is_help=False)
 app.add_typer(build.app, name="build")
@@ -43,7 +43,7 @@ def convert_command(
     source: Annotated[str, typer.Argument(help="Data in any format that `graphsage data list` names.", metavar="IN",
                                           show_default=False)],
     out: Annotated[Path, typer.Argument(help="Graph folder to write.", metavar="OUT", show_default=False)],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is in OUT.")] = False,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:  # fmt: skip
     """Write data as a graph folder, with its splits: it opens at once, whatever its size.
@@ -55,8 +55,7 @@ def convert_command(
     """
     from graphsage.cli.output import data_summary, print_json, say, working
 
-    if out.exists() and not overwrite:
-        raise OutputError(f"{out} is already there; replace it with --overwrite, or choose another folder")
+    check_free(out, overwrite)
     with working(f"reading {source}"):
         from graphsage.datasets.open import open_data
         from graphsage.graph.storage import save_graph
