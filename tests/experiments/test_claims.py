@@ -161,19 +161,19 @@ def test_on_noise_pool_must_be_a_point_above_gcn(pool: float, holds: bool) -> No
 
 def test_a_claim_names_figures_whose_learning_rates_were_not_all_tried_whether_it_holds_or_not() -> None:
     rate: dict[str, Any] = {"lr": 0.01, "tried": [0.01], "of": 3}
-    points = [{"data": "d", "aggregator": "pool", "k": k, "test_micro_f1": spread([f1]), "seconds": spread([1.0]),
-               "trained_on": ["here"], "sample_sizes": [25, 10, 10][:k], **rate}
+    points = [{"data": "d", "aggregator": "pool", "k": k, "test_micro_f1": spread([f1]), "step_milliseconds": 1.0,
+               "sample_sizes": [25, 10, 10][:k], **rate}
               for k, f1 in ((1, 0.5), (2, 0.6), (3, 0.1))]  # fmt: skip
     pairs = [{"data": "d", "aggregator": name, "test_micro_f1": spread([f1]), **rate, "tried": [0.01, 0.001, 0.0001]}
              for name, f1 in (("pool", 0.5), ("meanpool", 0.6))]  # fmt: skip
-    records = {**EMPTY, "depth": {"profile": "full", "points": points}, "pooling": {"profile": "full", "rows": pairs}}
+    records = {**EMPTY, "depth": {"profile": "full", "points": points}, "pooling": {"profile": "full", "points": pairs}}
     named = {claim.name: judged(claim, records) for claim in CLAIMS}
     told = ["depth (3 of 3 points with fewer than 3 learning rates)"]
     assert (named["K = 2 over K = 1"]["verdict"], named["K = 3 over K = 2"]["verdict"]) == (HOLDS, FAILS)
     assert named["K = 2 over K = 1"]["in_part"] == named["K = 3 over K = 2"]["in_part"] == told
     assert named["K = 3 over K = 2"]["why"].startswith("-83.3% is outside of -2% to +5%")
     assert named["max and mean pooling"]["in_part"] == []
-    assert named["max and mean pooling"]["why"] == "they differ on d"
+    assert named["max and mean pooling"]["why"] == "they differ on d by 2 points"
 
 
 def test_baselines_that_were_swept_in_part_are_named_as_well() -> None:

@@ -55,7 +55,7 @@ def test_a_sitting_that_is_over_writes_the_rows_that_there_are(sources: tuple[So
 @pytest.mark.parametrize("name", ["facts", "pooling", "depth"])
 def test_another_data_set_is_put_beside_what_is_there(sources: tuple[Source, ...], tmp_path: Path, name: str) -> None:
     out = tmp_path / "out"
-    part = "points" if name == "depth" else "rows"
+    part = "rows" if name == "facts" else "points"
     reproduce(name, session(sources[:1], out))
     first = read(out, name)
     reproduce(name, session(sources[1:], out))

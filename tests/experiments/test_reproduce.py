@@ -1,6 +1,7 @@
 """The whole reproduction on a small graph with a planted answer, by the tables and figures it leaves."""
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.experiments import profile as profiles
 from graphsage.experiments import rotation
 from graphsage.experiments.data import Source, opened, parse_data
-from graphsage.experiments.plots import DRAWN, drawn, pictures
+from graphsage.experiments.plots import DRAWN, pictures
 from graphsage.experiments.profile import profile_named
 from graphsage.experiments.report import markdown, read_records
 from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce
@@ -49,9 +50,12 @@ def test_everything_is_made_in_one_go_and_nothing_again(sources: tuple[Source, .
     assert timed["DeepWalk"]["embed_microseconds"]["mean"] > timed["GraphSAGE-mean"]["embed_microseconds"]["mean"]
     assert [p["sample_size"] for p in read(out, "figure2b")["points"]] == [2, 4]
     assert len(read(out, "figure3")["lines"]["DeepWalk + features"]) == 2
-    cells = [*read(out, "figure2b")["points"], *read(out, "depth")["points"], *read(out, "pooling")["rows"],
+    cells = [*read(out, "figure2b")["points"], *read(out, "depth")["points"], *read(out, "pooling")["points"],
              *read(out, "figure3")["lines"]["GraphSAGE-mean"]]  # fmt: skip
     assert all(cell["lr"] in cell["tried"] == [0.01, 0.001] for cell in cells)
+    here = {point["timed_on"]: point["step_milliseconds"] for point in cells if "timed_on" in point}
+    assert list(here) == [f"{os.cpu_count()} cores"]
+    assert min(here.values()) > 0
     assert len(read(out, "wilcoxon")["rows"]) == 6
     assert all(c["largest_error"] < 1e-6 for c in read(out, "theory")["constructed"])
 
@@ -152,12 +156,6 @@ def test_data_without_features_or_edges_is_told_or_left_out(sources: tuple[Sourc
     save_graph(alone, tmp_path / "alone", split)
     reproduce("theory", session((Source("alone", str(tmp_path / "alone")),), tmp_path / "out"))
     assert {row["graph"][:11] for row in read(tmp_path / "out", "theory")["constructed"]} == {"small world"}
-
-
-def test_times_of_different_machines_are_not_drawn_as_one_line() -> None:
-    points = [{"k": k, "trained_on": [machine]} for k, machine in ((1, "a"), (2, "b"), (3, "a"))]
-    assert [point["k"] for point in drawn(points, "seconds")] == [1, 3]
-    assert [point["k"] for point in drawn(points, "test_micro_f1")] == [1, 2, 3]
 
 
 def test_a_table_without_models_has_no_picture() -> None:

@@ -5,8 +5,6 @@ from typing import Any
 from graphsage.experiments.record import spread
 from graphsage.experiments.sections import sections, wilcoxon
 from graphsage.experiments.table1_sections import table1
-from graphsage.experiments.varied import trained_on
-from graphsage.training.sweep import Swept
 
 
 def test_sampled_scores_stand_beside_the_exact_ones() -> None:
@@ -29,18 +27,11 @@ def test_the_signed_rank_test_names_the_rows_it_was_made_of_in_part() -> None:
     assert "paper form" not in wilcoxon(record).text
 
 
-def test_a_point_names_the_machines_of_its_own_runs_only() -> None:
-    records = [{"hardware": {"gpu": gpu, "cores": 2}, "settings": {"kind": "graphsage", "lr": lr}}
-               for gpu, lr in (("H200", 0.01), (None, 0.001))]  # fmt: skip
-    assert trained_on(Swept({"lr": 0.01}, [], {}, records)) == ["H200"]
-    assert trained_on(Swept({"lr": 0.001}, [], {}, records)) == ["2 cores, no GPU"]
-
-
 def test_a_figure_stands_beside_what_the_paper_says_and_the_time_of_its_trials() -> None:
-    point = {"sample_size": 5, "lr": 0.01, "tried": [0.01, 0.001], "trained_on": ["an abacus"]}
-    scores = {name: spread([0.5]) for name in ("test_micro_f1", "exact_test_micro_f1", "seconds")}
+    point = {"sample_size": 5, "lr": 0.01, "tried": [0.01, 0.001], "step_milliseconds": 2.0, "timed_on": "an abacus"}
+    scores = {name: spread([0.5]) for name in ("test_micro_f1", "exact_test_micro_f1")}
     record = {"points": [point | scores], "paper": "so and so", "time": {"trials": 3, "trial_seconds": 240}}
     (section,) = sections({"figure2b": record})
     assert section.text.endswith(
-        "0.01, 0.001, by validation. The paper: so and so. Made of 3 trials, 4 minutes in all."
+        "; a step of 512 nodes timed on an abacus. The paper: so and so. Made of 3 trials, 4 minutes in all."
     )

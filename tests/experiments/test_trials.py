@@ -6,7 +6,7 @@ import pytest
 
 from graphsage.experiments import kinds
 from graphsage.experiments.data import Named, Source
-from graphsage.experiments.figure2a import seconds_per_step
+from graphsage.experiments.steps import seconds_per_step
 from graphsage.experiments.trials import NOT_SETTINGS, Evaluate
 from graphsage.training.config import Config
 from graphsage.training.sweep import Result, Trial

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from graphsage.experiments.session import Session
-from graphsage.experiments.varied import Variant, fixed, varied
+from graphsage.experiments.varied import Variant, fixed, timed
 
 AGGREGATORS = ("mean", "pool")
 
@@ -15,6 +15,6 @@ def run(session: Session) -> Path:
                 {"aggregator": aggregator, "sample_sizes": sizes})
         for aggregator in AGGREGATORS for sizes in session.profile.depths
     ]  # fmt: skip
-    body = varied(session, session.sources, variants, fixed(session))
+    body = timed(session, session.sources, variants, fixed(session))
     body = session.joined("depth", body, "points", lambda point: (point["data"], point["aggregator"], point["k"]))
     return session.keep("depth", "Section 4.3: supervised GraphSAGE at depth K = 1, 2 and 3", body)

@@ -68,6 +68,13 @@ def told(values: Mapping[str, float], unit: str = "%") -> str:
     return f"{mean:+.1f}{unit} on average ({each})"
 
 
+def chance_of(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """p of Welch's t-test: how likely two means so far apart are where the seeds alone differ; None for one seed."""
+    from scipy.stats import ttest_ind
+
+    return None if min(len(a), len(b)) < 2 else float(ttest_ind(a, b, equal_var=False).pvalue)
+
+
 def at_least(values: dict[str, float], bar: float, needs: str = "table1") -> Found:
     if not values:
         return missing(needs)
@@ -148,9 +155,10 @@ def best_aggregators(records: Records) -> Found:
     full = {key: rows for key, rows in cells(records).items() if all(name in rows for name in ROWS[4:])}
     if not full:
         return missing("all four aggregators of table1")
-    best = {key: max(ROWS[4:], key=lambda name: rows[name]) for key, rows in full.items()}
-    won = sum(name in ("GraphSAGE-LSTM", "GraphSAGE-pool") for name in best.values())
-    each = ", ".join(f"{' '.join(key)}: {name.removeprefix('GraphSAGE-')}" for key, name in best.items())
+    best = {key: [name.removeprefix("GraphSAGE-") for name in ROWS[4:] if rows[name] == max(rows[n] for n in ROWS[4:])]
+            for key, rows in full.items()}  # fmt: skip
+    won = sum("LSTM" in names or "pool" in names for names in best.values())
+    each = ", ".join(f"{' '.join(key)}: {' and '.join(names)}" for key, names in best.items())
     return Found(
         f"{won} of {len(full)} ({each})", won > len(full) / 2, "" if won > len(full) / 2 else "not more than half"
     )
@@ -189,11 +197,14 @@ def marginal_over_mean(records: Records) -> Found:
         return missing("wilcoxon")
     told = ", ".join(f"{n}: T={r['t']:g}, p={r['p']:.2f}, {r['mean_difference']:+.3f}" for n, r in made.items())
     worse = [name for name, row in made.items() if row["mean_difference"] <= 0]
-    return Found(told, not worse, f"mean is better than {' and '.join(worse)} on average" if worse else "")
+    return Found(told, not worse, f"{' and '.join(worse)} no better than mean on average" if worse else "")
 
 
 def best_on_ppi(records: Records) -> Found:
-    rows = cells(records).get(("ppi", "supervised"), {})
+    table = cells(records)
+    if table and not any(data == "ppi" for data, _ in table):
+        return Found("–", None, "PPI was not given (--data ppi=PATH)")
+    rows = table.get(("ppi", "supervised"), {})
     if not all(name in rows for name in ROWS[4:]):
         return missing("all four aggregators of table1 on PPI, supervised")
     gcn, mean, lstm, pool = (rows[name] for name in ROWS[4:])

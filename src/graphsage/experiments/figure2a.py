@@ -2,7 +2,6 @@
 
 import statistics
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +13,21 @@ from graphsage.experiments.paper import NAMES
 from graphsage.experiments.profile import AGGREGATORS
 from graphsage.experiments.record import spread
 from graphsage.experiments.session import Session
+from graphsage.experiments.steps import timed_training
 from graphsage.experiments.trials import make_trial, wait_for
 from graphsage.graph.split import TRAIN, training_graph
 from graphsage.kernels.random import Stream
 from graphsage.sampling.walks import walk_pairs
-from graphsage.training.loop import Event
 from graphsage.training.sweep import Result, Trial
-from graphsage.training.train import choose_device, train
+from graphsage.training.train import choose_device
 
 WALKS, PASSES, BATCH = 50, 5, 512
-ON_GPU = 100  # times as many steps there: they are short, and progress is told five times a second
 
 
 def run(session: Session) -> Path:
     source = session.largest
     profile, data = session.profile, opened(source)
-    here = session.trials.about["hardware"]
-    machine = str(here["gpu"] or f"{here['cores']} cores")
-    common = {"nodes": profile.timed_nodes, "steps": profile.timed_steps, "machine": machine}
+    common = {"nodes": profile.timed_nodes, "steps": profile.timed_steps, "machine": session.machine}
     rows = []
     for aggregator in AGGREGATORS:
         trial = make_trial("timed graphsage", f"time {aggregator}", source, aggregator=aggregator, **common,
@@ -44,7 +40,7 @@ def run(session: Session) -> Path:
         for row in rows[:-1]:
             row["deepwalk_inference_factor"] = round(walked / usual(row["embed_microseconds"]), 1)
             row["deepwalk_exact_factor"] = round(walked / usual(row["exact_embed_microseconds"]), 1)
-    body = {"data": {source.name: facts(data)}, "device": machine, "unseen_nodes": len(unseen(data, None)),
+    body = {"data": {source.name: facts(data)}, "device": session.machine, "unseen_nodes": len(unseen(data, None)),
             "timed_nodes": len(unseen(data, profile.timed_nodes)), "rows": rows}  # fmt: skip
     return session.keep("figure2a", "Figure 2A: seconds to train, microseconds to embed an unseen node", body)
 
@@ -75,16 +71,11 @@ def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
     nodes = unseen(data, settings["nodes"])
     result: Result = {"val": 0.0}
     for task in ("supervised", "unsupervised"):
-        ticks: list[tuple[int, float]] = []
-
-        def tick(event: Event, ticks: list[tuple[int, float]] = ticks) -> None:
-            if event.kind == "step":
-                ticks.append((event.step, time.monotonic()))
-
-        steps = settings["steps"] * (ON_GPU if device.type == "cuda" else 1)
-        model = train(data.graph, data.unvalidated, task=task, aggregator=settings["aggregator"], steps=steps,
-                      seed=settings["seed"], device=settings["device"], on_event=tick, **settings["model"])  # fmt: skip
-        result[f"{task}_step_milliseconds"] = 1000 * seconds_per_step(ticks)
+        model, seconds = timed_training(
+            data, task=task, aggregator=settings["aggregator"], steps=settings["steps"], seed=settings["seed"],
+            device=settings["device"], **settings["model"],
+        )  # fmt: skip
+        result[f"{task}_step_milliseconds"] = 1000 * seconds
     train_nodes = data.split.nodes("train")
     result["epoch_seconds"] = result["supervised_step_milliseconds"] / 1000 * -(-len(train_nodes) // BATCH)
     pairs = num_pairs(data)
@@ -98,13 +89,6 @@ def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
         name = "embed_microseconds" if how == "sampled" else "exact_embed_microseconds"
         result[name] = 1e6 * (time.monotonic() - began) / len(nodes)
     return result
-
-
-def seconds_per_step(ticks: Sequence[tuple[int, float]]) -> float:
-    """Of the last two thirds of what training told as (step, time): the first steps allocate memory and load kernels.
-    A GPU is asked only now and then, so that not every step is told."""
-    (first, began), (last, ended) = ticks[len(ticks) // 3], ticks[-1]
-    return (ended - began) / (last - first)
 
 
 def timed_deepwalk(settings: dict[str, Any], data: Named) -> Result:

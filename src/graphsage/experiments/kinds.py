@@ -6,6 +6,7 @@ from typing import Any
 from graphsage.experiments.data import Named
 from graphsage.experiments.figure2a import timed_deepwalk, timed_graphsage
 from graphsage.experiments.rotation import rotation
+from graphsage.experiments.steps import timed_step
 from graphsage.experiments.theory import learn
 from graphsage.experiments.trials import chance, deepwalk, features, graphsage
 from graphsage.training.sweep import Result
@@ -16,6 +17,7 @@ KINDS: dict[str, Callable[[dict[str, Any], Named], Result]] = {
     "features": features,
     "deepwalk": deepwalk,
     "rotation": rotation,
+    "timed step": timed_step,
     "timed graphsage": timed_graphsage,
     "timed deepwalk": timed_deepwalk,
 }

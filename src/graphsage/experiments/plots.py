@@ -2,8 +2,7 @@
 
 import io
 import itertools
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphsage.experiments.paper import ROWS
@@ -79,11 +78,9 @@ def figure2a(record: Record) -> Any:
 def figure2b(record: Record) -> Any:
     figure, panels = _panels(1, 2, 10, 3.4)
     sizes = [point["sample_size"] for point in record["points"]]
-    shown = [("test_micro_f1", "test micro F1, sampled inference"), ("seconds", "training time, s")]
+    shown = [("test_micro_f1", "test micro F1, sampled inference"), ("step_milliseconds", "training step, ms")]
     for axes, (key, title) in zip(panels, shown, strict=True):
-        points = drawn(record["points"], key)
-        _line(axes, [point["sample_size"] for point in points], [point[key] for point in points],
-              COLORS["GraphSAGE-mean"], "GraphSAGE-mean")  # fmt: skip
+        _line(axes, sizes, [point[key] for point in record["points"]], COLORS["GraphSAGE-mean"], "GraphSAGE-mean")
         axes.set_title(title, loc="left", fontsize=10, color=INK)
         axes.set_xlabel("S1 = S2", fontsize=9, color=FAINT)
         axes.set_xticks(sizes, [str(size) for size in sizes])
@@ -91,23 +88,15 @@ def figure2b(record: Record) -> Any:
     return figure
 
 
-def drawn(points: Sequence[Record], key: str) -> list[Record]:
-    """All points, or for times those of the machine that trained most of them: others cannot be compared."""
-    counted = Counter(tuple(point["trained_on"]) for point in points)
-    most = counted.most_common(1)[0][0]
-    return [point for point in points if key != "seconds" or tuple(point["trained_on"]) == most]
-
-
 def depth(record: Record) -> Any:
     figure, panels = _panels(1, 2, 12, 3.6)
     palette = ("#1b7f5c", "#c8372d", "#4a90c2", "#8a4fbf")
     data = list(dict.fromkeys(point["data"] for point in record["points"]))
     for axes, key, title in ((panels[0], "test_micro_f1", "test micro F1"),
-                             (panels[1], "seconds", "training time, s (log scale)")):  # fmt: skip
-        shown = drawn(record["points"], key)
+                             (panels[1], "step_milliseconds", "training step, ms (log scale)")):  # fmt: skip
         for number, name in enumerate(data):
             for aggregator, marker in MARKERS.items():
-                points = [p for p in shown if (p["data"], p["aggregator"]) == (name, aggregator)]
+                points = [p for p in record["points"] if (p["data"], p["aggregator"]) == (name, aggregator)]
                 if points:
                     _line(axes, [p["k"] for p in points], [p[key] for p in points], palette[number % len(palette)],
                           f"{name}, {aggregator}", marker)  # fmt: skip
@@ -162,9 +151,11 @@ def _panels(lines: int, columns: int, width: float, height: float, **options: An
 
 
 def _line(axes: Any, x: list[float], cells: list[Any], color: str, label: str, marker: str = "o") -> None:
-    spreads = [cell["std"] for cell in cells]
-    axes.errorbar(x, [cell["mean"] for cell in cells], yerr=spreads if any(spreads) else None, color=color,
-                  marker=marker, markersize=5, linewidth=1.8, label=label)  # fmt: skip
+    """Cells are scores over seeds, or times."""
+    means, spreads = zip(*((cell["mean"], cell["std"]) if isinstance(cell, dict) else (cell, 0.0) for cell in cells),
+                         strict=True)  # fmt: skip
+    axes.errorbar(x, means, yerr=spreads if any(spreads) else None, color=color, marker=marker, markersize=5,
+                  linewidth=1.8, label=label)  # fmt: skip
 
 
 def _finish(figure: Any, title: str, subtitle: str) -> None:

@@ -8,6 +8,6 @@ from graphsage.experiments.varied import Variant, fixed, varied
 
 def run(session: Session) -> Path:
     variants = [Variant(name, {"aggregator": name}, {"aggregator": name}) for name in ("pool", "meanpool")]
-    body = varied(session, session.sources, variants, fixed(session), {"test_micro_f1": "test"}, "rows")
-    body = session.joined("pooling", body, "rows", lambda row: (row["data"], row["aggregator"]))
+    body = varied(session, session.sources, variants, fixed(session))
+    body = session.joined("pooling", body, "points", lambda point: (point["data"], point["aggregator"]))
     return session.keep("pooling", "Section 3.3: max pooling and mean pooling, supervised", body)

@@ -104,28 +104,30 @@ def rates(cells: Sequence[Record]) -> str:
     return f"learning rate {words}" + (" throughout" if len(tried[0]) == 1 else ", by validation")
 
 
+def timed(points: Sequence[Record]) -> str:
+    return f"a step of 512 nodes timed on {' and '.join(dict.fromkeys(point['timed_on'] for point in points))}"
+
+
 def figure2b(record: Record) -> Section:
     rows = [(str(p["sample_size"]), value(p["test_micro_f1"]), value(p["exact_test_micro_f1"]),
-             f"{p['lr']:g}", f"{p['seconds']['mean']:.1f}", " and ".join(p["trained_on"]))
-            for p in record["points"]]  # fmt: skip
-    head = ("S1 = S2", "test F1, sampled inference", "exact inference", "rate", "training, s", "trained on")
-    text = f"Supervised GraphSAGE-mean; {rates(record['points'])}."
+             f"{p['lr']:g}", f"{p['step_milliseconds']:,.1f}") for p in record["points"]]  # fmt: skip
+    head = ("S1 = S2", "test F1, sampled inference", "exact inference", "rate", "training step, ms")
+    text = f"Supervised GraphSAGE-mean; {rates(record['points'])}; {timed(record['points'])}."
     return Section("Figure 2B: size of the sample", text, (Table(head, rows),), "figure2b")
 
 
 def depth(record: Record) -> Section:
     rows = [(p["data"], p["aggregator"], str(p["k"]), str(tuple(p["sample_sizes"])), value(p["test_micro_f1"]),
-             f"{p['lr']:g}", f"{p['seconds']['mean']:.1f}", " and ".join(p["trained_on"]))
-            for p in record["points"]]  # fmt: skip
-    head = ("data", "aggregator", "K", "samples", "test F1", "rate", "training, s", "trained on")
-    text = f"Supervised; {rates(record['points'])}."
+             f"{p['lr']:g}", f"{p['step_milliseconds']:,.1f}") for p in record["points"]]  # fmt: skip
+    head = ("data", "aggregator", "K", "samples", "test F1", "rate", "training step, ms")
+    text = f"Supervised; {rates(record['points'])}; {timed(record['points'])}."
     return Section("Depth K", text, (Table(head, rows),), "depth")
 
 
 def pooling(record: Record) -> Section:
     rows = [(r["data"], {"pool": "max", "meanpool": "mean"}[r["aggregator"]], value(r["test_micro_f1"]), f"{r['lr']:g}")
-            for r in record["rows"]]  # fmt: skip
-    text = f"Max and mean over the neighbors' transformed vectors (section 3.3), supervised; {rates(record['rows'])}."
+            for r in record["points"]]  # fmt: skip
+    text = f"Max and mean over the neighbors' transformed vectors (section 3.3), supervised; {rates(record['points'])}."
     return Section("Pooling", text, (Table(("data", "pooling", "test F1", "rate"), rows),))
 
 

@@ -79,6 +79,16 @@ class Session:
             raise Unfinished(self.left[-1])
         return {key: [record["result"] for record in records.values()] for key, records in made.items()}
 
+    def timed(self, trials: Mapping[Key, Trial]) -> dict[Key, Result]:
+        """Every trial once on this machine, never beside each other."""
+        asked = {key: trial.with_settings(machine=self.machine, seed=0) for key, trial in trials.items()}
+        self.attempt(lambda: self.trials.run(asked.values(), alone=True))
+        made = {key: self.trials.record(trial) for key, trial in asked.items()}
+        there = {key: record["result"] for key, record in made.items() if record is not None}
+        if len(there) < len(trials):
+            raise Unfinished(self.left[-1])
+        return there
+
     def swept(self, trials: Mapping[Key, Trial]) -> dict[Key, Swept]:
         """Supervised trials of an aggregator's own width, each with the learning rate that validation chose for it."""
         mine, whole = self.grid("supervised", "mean"), self.profile.grid("supervised", "mean")
@@ -89,6 +99,12 @@ class Session:
         if len(there) < len(trials):
             raise Unfinished(self.left[-1])
         return there
+
+    @property
+    def machine(self) -> str:
+        """What times are of."""
+        here = self.trials.about["hardware"]
+        return str(here["gpu"] or f"{here['cores']} cores")
 
     @property
     def evolving(self) -> Source:
