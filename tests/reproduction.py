@@ -1,6 +1,5 @@
 """A reproduction that takes seconds: a profile of few steps and small models, and two small data sets."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from graphsage.experiments.profile import Profile
 from graphsage.experiments.session import Session, start
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
+from graphsage.sealed import read_sealed
 from planted import planted_graph, planted_split
 
 TINY = Profile(
@@ -53,5 +53,4 @@ def session(sources: tuple[Source, ...], out: Path, **options: Any) -> Session:
 
 
 def read(out: Path, name: str) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads((out / f"{name}.json").read_text())
-    return record
+    return read_sealed(out / f"{name}.json")

@@ -14,6 +14,7 @@ from graphsage.experiments.report import read_records
 from graphsage.experiments.reproduce import main, open_session
 from graphsage.experiments.session import Session, start
 from graphsage.experiments.table1 import FORMS
+from graphsage.sealed import write_sealed
 from graphsage.training.sweep import Result, Trial, Trials
 
 
@@ -42,12 +43,15 @@ def test_a_result_names_the_machines_of_its_own_trials(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "three.json").read_text())["trials_on"] == [machine(hardware())]
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "\x00", "{}", '{"profile": "quick", "rows": [], "layout": 0}'])
-def test_a_result_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
-    (tmp_path / "table1.json").write_text(text)
+@pytest.mark.parametrize("layout", [None, LAYOUT - 1, LAYOUT + 1])
+def test_a_result_of_another_version_or_damaged_is_named(tmp_path: Path, layout: int | None) -> None:
+    write_sealed(tmp_path / "table1.json", {"profile": "quick", "rows": [], "layout": layout})
     for read in (lambda: session(tmp_path).earlier("table1"), lambda: read_records(tmp_path)):
-        with pytest.raises(DataError, match=r"table1\.json is no result"):
+        with pytest.raises(DataError, match=r"table1\.json is no result that this version of graphsage wrote"):
             read()
+    (tmp_path / "table1.json").write_text("{")
+    with pytest.raises(DataError, match=r"table1\.json cannot be trusted"):
+        read_records(tmp_path)
 
 
 def test_a_piece_that_the_profile_does_not_have_is_refused(tmp_path: Path) -> None:
@@ -91,7 +95,7 @@ def test_no_claim_is_judged_in_a_folder_without_results(tmp_path: Path) -> None:
 
 def test_what_reads_only_results_needs_no_data(tmp_path: Path) -> None:
     made = {"layout": LAYOUT, "profile": "full", "rows": [], "trials_on": []}
-    (tmp_path / "table1.json").write_text(json.dumps(made))
+    write_sealed(tmp_path / "table1.json", made)
     assert main(["wilcoxon", "--out", str(tmp_path)]) == 0
     assert main(["claims", "--out", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "wilcoxon.json").read_text())

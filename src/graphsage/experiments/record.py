@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
+from graphsage.sealed import read_sealed, write_sealed
 from graphsage.training.score import Score
 
 MEASURED = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon")
@@ -56,19 +56,15 @@ def spread(values: Iterable[float]) -> dict[str, Any]:
 def write_result(path: Path, about: str, command: str, body: dict[str, Any]) -> None:
     """Write `body` with the hardware and library versions it was made on."""
     record = {"about": about, "command": command, "hardware": hardware(), "versions": versions(), **body}
-    with atomic_file(path) as temporary:
-        temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    write_sealed(path, record)
 
 
 def read_result(path: Path) -> dict[str, Any] | None:
     """What an experiment wrote; None where it has written nothing."""
     if not path.exists():
         return None
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"{path} is no result ({error}); delete it and make it again") from error
-    if not isinstance(record, dict) or record.get("layout") != LAYOUT:
+    record = read_sealed(path)
+    if record.get("layout") != LAYOUT:
         raise DataError(f"{path} is no result that this version of graphsage wrote; delete it and make it again with "
                         f"`graphsage reproduce {path.stem}`, which finds its trials")  # fmt: skip
     return record

@@ -1,6 +1,5 @@
 """What every experiment of one reproduction shares: data, profile, the folder of trials, and how results are kept."""
 
-import json
 import math
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -15,6 +14,7 @@ from graphsage.experiments.pieces import joined
 from graphsage.experiments.profile import Profile
 from graphsage.experiments.record import LAYOUT, hardware, machine, machine_of, read_result, versions, write_result
 from graphsage.experiments.trials import VERSION, Evaluate
+from graphsage.sealed import read_sealed
 from graphsage.training.sweep import SIZES, Key, Result, Swept, Trial, Trials, Unfinished, sweep, swept
 from graphsage.training.train import choose_device
 
@@ -151,8 +151,7 @@ class Session:
 
     def own_records(self) -> list[dict[str, Any]]:
         """The records of a result's trials. They may come from other machines and times than what is made of them."""
-        files = [self.trials.folder / name for name in self.trials.used]
-        return [json.loads(path.read_text(encoding="utf-8")) for path in files]
+        return [read_sealed(self.trials.folder / name) for name in self.trials.used]
 
     def spent(self, name: str, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Time of all trials of a result, whenever they were made, and of the sitting up to this result: of the earlier

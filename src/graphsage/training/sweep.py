@@ -7,7 +7,6 @@ both and written whole, so that an interrupted sweep continues where it stopped,
 import hashlib
 import itertools
 import json
-import math
 import multiprocessing
 import os
 import re
@@ -22,8 +21,9 @@ from typing import Any, TypeVar
 
 import torch
 
-from graphsage.atomic import atomic_file, make_folder
+from graphsage.atomic import make_folder
 from graphsage.errors import DataError
+from graphsage.sealed import read_sealed, write_sealed
 
 SUPERVISED_RATES = (0.01, 0.001, 0.0001)
 UNSUPERVISED_RATES = {"as printed": (2e-6, 2e-7, 2e-8), "times the batch size": (1e-3, 1e-4, 1e-5)}
@@ -133,7 +133,7 @@ class Trials:
         path = self.folder / trial.file_name()
         if not path.exists():
             return None
-        record = _read(path)
+        record = read_sealed(path)
         if record["settings"] != json.loads(json.dumps(trial.settings)):
             raise DataError(f"{path} has other settings than its name says; delete it, and it is made again")
         absent = [name for name in self.about if name not in record]
@@ -184,16 +184,14 @@ class Trials:
         """Seconds that the longest trial of the same label took under the same conditions; 0 where none was made."""
         longest = 0.0
         for path in self.folder.glob(f"{trial.file_name().rpartition('-')[0]}-*.json"):
-            record = _read(path)
+            record = read_sealed(path)
             if record["label"] == trial.label and all(record.get(name) == value for name, value in self.about.items()):
                 longest = max(longest, float(record["result"].get("seconds", 0.0)))
         return longest
 
     def _write(self, trial: Trial, result: Result) -> None:
         record = {"label": trial.label, "settings": dict(trial.settings), **self.about, "result": result}
-        with atomic_file(self.folder / trial.file_name()) as temporary:
-            text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
-            temporary.write_text(text + "\n", encoding="utf-8")
+        write_sealed(self.folder / trial.file_name(), record)
         self.used.add(trial.file_name())
 
 
@@ -241,21 +239,6 @@ def swept(trials: Trials, cell: Trial, grid: Sequence[Mapping[str, Any]], seeds:
 def best(points: Sequence[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
     """The point with the highest validation score; the first of equals."""
     return max(points, key=lambda pair: pair[0])[1]
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """A trial's record, if it is one."""
-    try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        str(record["label"]), dict(record["settings"])
-        if not dict(record["result"]):
-            raise ValueError("it has no result")
-        for name in ("val", "seconds"):
-            if not math.isfinite(float(record["result"].get(name, 0.0))):
-                raise ValueError(f"its {name} is no finite number")
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} is no trial ({error}); delete it, and it is made again") from error
-    return record
 
 
 def _timed(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
