@@ -112,8 +112,34 @@ def test_nodes_that_were_trained_are_not_new(trained: tuple[Graph, Split, DeepWa
         embed_new(model, graph, split.nodes("train")[:1], SMALL)
 
 
+@pytest.mark.parametrize("contexts", ["trained", "all"])
+def test_nodes_that_the_training_graph_did_not_have_are_embedded_as_if_it_had_had_them(contexts: str) -> None:
+    graph, config = planted_graph(60), dataclasses.replace(SMALL, contexts=contexts)
+    split = Split(torch.where(torch.arange(60) < 50, 0, 2).to(torch.uint8))
+    seen, old, new = training_graph(graph, split), torch.arange(50), torch.arange(50, 60)
+    small = seen.from_edges(torch.stack([seen.edge_rows, seen.indices.long()], dim=1), 50)
+    assert small.num_stored_edges == seen.num_stored_edges
+    wide, narrow = (train_deepwalk(each, old, config) for each in (seen, small))
+    one, two = (embed_new(model, graph, new, config) for model in (wide, narrow))
+    assert torch.equal(one.embeddings, two.embeddings)
+    assert torch.equal(one.known, two.known)
+    assert narrow.target.shape == (50, 8)  # what was trained stays as it is
+
+
+def test_nodes_or_vectors_that_do_not_fit_are_named(trained: tuple[Graph, Split, DeepWalk]) -> None:
+    graph, split, model = trained
+    for node in (-1, 200):
+        with pytest.raises(DataError, match="rows of the graph, 0 to 199"):
+            train_deepwalk(graph, torch.tensor([node]), SMALL)
+    with pytest.raises(DataError, match="vectors of 8 numbers for 200 nodes"):
+        embed_new(model, graph, split.nodes("test"), dataclasses.replace(SMALL, dim=4))
+    with pytest.raises(DataError, match="8 numbers and 60 nodes"):
+        embed_new(model, planted_graph(60), torch.arange(3), SMALL)
+
+
 @pytest.mark.parametrize(("settings", "message"), [
     ({"lr": 0.0}, "lr must be above 0"),
+    ({"lr": float("inf")}, "lr must be above 0 and finite"),
     ({"passes": 0}, "passes must be at least 1"),
     ({"contexts": "some"}, "contexts must be one of trained, all"),
 ])  # fmt: skip

@@ -62,7 +62,22 @@ def test_a_sitting_that_is_over_ends_with_code_3(graphsage: Command, data: str, 
     (["table1", "--data", "setmm", "--profile", "huge"], "--profile must be one of quick, full"),
     (["table1", "--data", "setmm", "--only", "max"], "--only takes unsupervised, supervised, paper"),
     (["table1", "--data", "setmm", "--device", "cpu", "--tf32"], "--tf32 is for a GPU"),
+    (["figure2b", "--data", "setmm", "--only", "gcn"], "--only and --small choose a piece of table1"),
+    (["depth", "--data", "setmm", "--small"], "--only and --small choose a piece of table1"),
+    (["facts", "--data", "debian=tests"], "must hold nodes.csv and edges.csv"),
     (["report", "--out", "/nowhere/at/all"], "holds no result"),
 ])  # fmt: skip
 def test_mistakes_are_named(graphsage: Command, tmp_path: Path, words: list[str], message: str) -> None:
     assert message in graphsage("reproduce", *words, *([] if "--out" in words else ["--out", tmp_path])).error
+
+
+def test_an_interrupted_run_says_that_nothing_is_lost(
+    graphsage: Command, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphsage.experiments.reproduce.reproduce", interrupt)
+    answer = graphsage("reproduce", "facts", "--data", data, "--out", tmp_path)
+    assert answer.code == 130
+    assert "what was made is kept: run the same command again" in answer.err

@@ -100,6 +100,19 @@ def test_two_tissues_of_one_name_are_refused_and_dots_do_not_make_them_one(sourc
         build_ppi(dataclasses.replace(source, tissues=[*source.tissues, source.tissues[0]]), tmp_path / "out")
 
 
+def test_a_term_that_is_there_twice_is_named(source: Proteins, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="'GO_A' more than once"):
+        build_ppi(dataclasses.replace(source, labels=[*source.labels, *source.labels]), tmp_path / "out")
+
+
+@pytest.mark.parametrize(("name", "message"), [("x.gz", "its name must tell"), ("x.zst", "is a folder")])
+def test_what_cannot_be_unpacked_is_named(tmp_path: Path, name: str, message: str) -> None:
+    path = tmp_path / name
+    path.mkdir() if path.suffix == ".zst" else path.write_text("1 2\n")
+    with pytest.raises(DataError, match=message):
+        read_tissue(path)
+
+
 def test_labels_are_needed(source: Proteins, tmp_path: Path) -> None:
     source.labels[0].write_text("")
     with pytest.raises(DataError, match="no ontology term"):

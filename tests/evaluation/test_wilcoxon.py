@@ -54,6 +54,10 @@ def test_nothing_to_compare_is_refused() -> None:
         signed_rank([0.5, 0.6], [0.5, 0.6])
     with pytest.raises(DataError, match="same settings"):
         signed_rank([0.5], [0.5, 0.6])
+    with pytest.raises(DataError, match="no scores"):
+        signed_rank([], [])
+    with pytest.raises(DataError, match="must be numbers"):
+        signed_rank(["a"], ["b"])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

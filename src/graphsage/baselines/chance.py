@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsage.errors import DataError
+
 Array = npt.NDArray[Any]
 
 
@@ -16,6 +18,9 @@ def random_classifier(labels: Array, train: Array, test: Array, seed: int = 0) -
     from sklearn.dummy import DummyClassifier
 
     known = labels[train] if labels.ndim == 2 else labels[train][labels[train] >= 0]
+    if not len(known):
+        raise DataError("no training node has a label, so there are no class frequencies to draw from")
     model = DummyClassifier(strategy="stratified", random_state=seed)
     nothing = np.zeros((max(len(known), len(test)), 1))
-    return np.asarray(model.fit(nothing[: len(known)], known).predict(nothing[: len(test)]))
+    drawn = np.asarray(model.fit(nothing[: len(known)], known).predict(nothing[: len(test)]))
+    return drawn.reshape(len(test), *labels.shape[1:])  # scikit-learn drops the column of a single label

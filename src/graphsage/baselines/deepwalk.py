@@ -1,5 +1,6 @@
 """DeepWalk as Appendix C describes it, with its online step for nodes that training did not see."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -38,8 +39,8 @@ class DeepWalkConfig:
                               ("num_negatives", 1), ("seed", 0)):  # fmt: skip
             if getattr(self, name) < minimum:
                 raise ConfigError(f"{name} must be at least {minimum}; got {getattr(self, name)}")
-        if not self.lr > 0:
-            raise ConfigError(f"lr must be above 0; got {self.lr}")
+        if not 0 < self.lr < math.inf:
+            raise ConfigError(f"lr must be above 0 and finite; got {self.lr}")
         one_of("contexts", self.contexts, CONTEXTS)
 
 
@@ -60,11 +61,11 @@ class DeepWalk:
 
 def train_deepwalk(graph: Graph, nodes: Tensor, config: DeepWalkConfig) -> DeepWalk:
     """Vectors of `nodes` from walks on `graph`, the training graph before the cap."""
-    _one_graph(graph)
+    _check(graph, nodes)
     device = graph.indptr.device
     known = torch.zeros(graph.num_nodes, dtype=torch.bool, device=device)
     known[nodes.to(device)] = True
-    target, context = _initial(graph.num_nodes, config, device)
+    target, context = _initial(range(graph.num_nodes), config, device)
     pairs = walk_pairs(graph, nodes.to(device), config.seed, config.num_walks, config.walk_length)
     model = SkipGram(target, context, config.lr)
     _descend(model, pairs, Negatives.of_degrees(graph.degrees), config, "deepwalk")
@@ -74,18 +75,20 @@ def train_deepwalk(graph: Graph, nodes: Tensor, config: DeepWalkConfig) -> DeepW
 def embed_new(model: DeepWalk, graph: Graph, nodes: Tensor, config: DeepWalkConfig) -> DeepWalk:
     """The online step: vectors of the new `nodes` from walks on the full `graph` that start at them.
 
-    What was trained before stays as it is, bit for bit. With contexts 'trained' every product in the loss is one of
-    a new node with an old one, so the new vectors cannot drift; negatives then are old nodes too.
+    `graph` has the nodes of the training graph in the same order, and may have more after them. What was trained before
+    stays as it is, bit for bit. With contexts 'trained' every product in the loss is one of a new node with an old one,
+    so the new vectors cannot drift; negatives then are old nodes too.
     """
-    _one_graph(graph)
+    _check(graph, nodes)
     device = graph.indptr.device
+    model = _grown(model, graph.num_nodes, config)
     if not attached(graph, model.known):
         raise DataError(_ROTATED)
     new = torch.zeros(graph.num_nodes, dtype=torch.bool, device=device)
     new[nodes.to(device)] = True
     if bool((new & model.known).any()):
         raise DataError("some of the new nodes were trained already; the online step is for nodes that were not there")
-    target, context = model.target.clone(), model.context.clone()
+    target, context = model.target, model.context
     pairs = walk_pairs(graph, nodes.to(device), config.seed, config.num_walks, config.walk_length)
     allowed = model.known if config.contexts == "trained" else torch.ones_like(new)
     negatives = Negatives.of_degrees(torch.where(allowed, graph.degrees, 0))
@@ -106,16 +109,31 @@ def attached(graph: Graph, known: Tensor) -> bool:
     return bool(known.all()) or bool((known[graph.edge_rows] & ~known[graph.indices]).any())
 
 
-def _one_graph(graph: Graph) -> None:
+def _grown(model: DeepWalk, num_nodes: int, config: DeepWalkConfig) -> DeepWalk:
+    """The model with rows, not trained, for nodes that its training graph did not have."""
+    before, dim = model.target.shape
+    if num_nodes < before or dim != config.dim:
+        raise DataError(f"the model has vectors of {dim} numbers for {before} nodes, and the online step asks for "
+                        f"{config.dim} numbers and {num_nodes} nodes; give the training graph, or what it grew into, "
+                        "and the same dim")  # fmt: skip
+    target, context = _initial(range(before, num_nodes), config, model.target.device)
+    known = torch.nn.functional.pad(model.known, (0, num_nodes - before))
+    return DeepWalk(torch.cat([model.target, target]), torch.cat([model.context, context]), known)
+
+
+def _check(graph: Graph, nodes: Tensor) -> None:
+    if len(nodes) and not 0 <= int(nodes.min()) <= int(nodes.max()) < graph.num_nodes:
+        raise DataError(f"nodes must be rows of the graph, 0 to {graph.num_nodes - 1}; got {int(nodes.min())} to "
+                        f"{int(nodes.max())}")  # fmt: skip
     if graph.graph_number is not None and len(torch.unique(graph.graph_number)) > 1:
         raise DataError(_ROTATED)
 
 
-def _initial(num_nodes: int, config: DeepWalkConfig, device: torch.device) -> tuple[Tensor, Tensor]:
+def _initial(nodes: range, config: DeepWalkConfig, device: torch.device) -> tuple[Tensor, Tensor]:
     """As word2vec does it: small uniform targets, zero contexts. A row's numbers depend on seed and node alone."""
-    keys = Stream(config.seed, "deepwalk init").keys(torch.arange(num_nodes, device=device))
-    target = torch.empty(num_nodes, config.dim, device=device)
-    for start in range(0, num_nodes, 1 << 14):  # the 64-bit draws of all rows at once would be large
+    keys = Stream(config.seed, "deepwalk init").keys(torch.arange(nodes.start, nodes.stop, device=device))
+    target = torch.empty(len(nodes), config.dim, device=device)
+    for start in range(0, len(nodes), 1 << 14):  # the 64-bit draws of all rows at once would be large
         rows = slice(start, start + (1 << 14))
         bits = derive(keys[rows, None], torch.arange(config.dim, device=device)[None])
         target[rows] = ((uniform(bits) - 0.5) / config.dim).float()

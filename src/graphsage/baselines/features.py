@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphsage.errors import DataError
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import TRAIN, Split, training_graph
@@ -65,8 +66,8 @@ def logistic_regression(x: Array, labels: Array, train: Array, test: Array, pena
 
 def logistic_scores(graph: Graph, split: Split) -> dict[str, float]:
     """Test micro F1 of logistic regressions on all labeled training nodes, without and with neighbor means."""
-    assert graph.labels is not None
-    assert graph.features is not None
+    if graph.labels is None or graph.features is None:
+        raise DataError("logistic regression needs labels and features, and the graph lacks one of them")
     x, labels = graph.features.numpy(), graph.labels.numpy()
     train, test = (split.nodes(part).numpy() for part in ("train", "test"))
     if not graph.multilabel:

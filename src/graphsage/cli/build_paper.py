@@ -92,6 +92,8 @@ def citation(
     if not first_year <= train_until < last_year:
         raise ConfigError("the years must be --first-year <= --train-until < --last-year, or there is nothing to train "
                           f"or to test on; got {first_year}, {train_until} and {last_year}")  # fmt: skip
+    if fields and not _words(fields):
+        raise ConfigError(f"--fields takes names with commas between them, such as NI,GU; got {fields!r}")
     with working("reading papers"):
         graph = build_citation(Citations(
             nodes=nodes, edges=edges, label=label, year=year, text=_words(text), fields=_words(fields),

@@ -28,8 +28,9 @@ def command(
         help="Trials made at once, with one thread each; 1: one with all threads.")] = None,
     minutes: Annotated[float | None, typer.Option(
         "--minutes", show_default="no end",
-        help="End within so many minutes: no trial is begun that would end later, judged by those made before. Exit "
-             "code 3 says that there is more to do. 0 only puts results together.")] = None,
+        help="End within so many minutes: no trial is begun that would end later, judged by those made before; the "
+             "first one of a kind may take longer. Exit code 3 says that there is more to do. 0 only puts results "
+             "together.")] = None,
     only: Annotated[str, typer.Option(
         "--only", metavar="WORD,...", show_default=False,
         help="Make a piece of table1: tasks, forms and aggregators, such as supervised,paper,mean.")] = "",
@@ -77,6 +78,9 @@ def command(
         except Unfinished as more:
             say(str(more))
             raise typer.Exit(MORE) from None
+        except KeyboardInterrupt:
+            say("interrupted; what was made is kept: run the same command again to continue")
+            raise typer.Exit(130) from None
     if json:
         print_json({"what": what, "written": written})
     else:

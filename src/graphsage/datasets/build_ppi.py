@@ -6,6 +6,7 @@ features. 20 training graphs are drawn from tissues with at least 15,000 edges; 
 from those with at least 35,000.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,9 @@ def build_ppi(source: Proteins, out: Path) -> Graph:
     terms = [found for path in source.labels for found in read_gmt(path)]
     if not common:
         raise DataError(f"no gene set holds {100 * source.min_share:.0f}% of the {len(everyone)} proteins")
+    repeated = [name for name, count in Counter(name for name, _ in terms).items() if count > 1]
+    if repeated:
+        raise DataError(f"the files of --labels hold the term {repeated[0]!r} more than once; leave one of them")
     if not terms:
         raise DataError("there is no ontology term to predict; check the files of --labels")
     proteins = [protein for tissue in chosen for protein in tissue.proteins]

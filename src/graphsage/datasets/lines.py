@@ -24,10 +24,10 @@ def lines(path: Path) -> Iterator[str]:
     except FileNotFoundError:
         raise DataError(f"{path} does not exist") from None
     except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
-        hint = (
-            "; if it was packed with a long window, unpack it first: zstd -d --long=31" if path.suffix == ".zst" else ""
-        )
-        raise DataError(f"{path} cannot be read after line {number} ({error}){hint}") from error
+        hint = "its name must tell what it was packed with: .zst, .gz, .bz2, .xz, or another ending for plain text"
+        if path.suffix == ".zst":
+            hint = "if it was packed with a long window, unpack it first: zstd -d --long=31"
+        raise DataError(f"{path} cannot be read after line {number} ({error}); {hint}") from error
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -36,6 +36,8 @@ def _opened(path: Path) -> IO[bytes]:
         return cast(IO[bytes], openers.get(path.suffix, open)(path, "rb"))
     import pyarrow as pa
 
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder")
     if not path.is_file():
         raise FileNotFoundError(path)
     return cast(IO[bytes], io.BufferedReader(_Stream(pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"))))

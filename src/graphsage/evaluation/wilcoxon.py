@@ -17,8 +17,13 @@ def signed_rank(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
     """
     if len(a) != len(b):
         raise DataError(f"the two methods must be scored on the same settings; got {len(a)} and {len(b)} scores")
-    # Scores are published with three digits: 0.907 - 0.897 and 0.788 - 0.778 are a tie, whatever their last bits say.
-    differences = np.round(np.asarray(a, dtype=float) - np.asarray(b, dtype=float), 9)
+    if not len(a):
+        raise DataError("there are no scores to compare; give those of at least one setting")
+    try:
+        # Published with three digits: 0.907 - 0.897 and 0.788 - 0.778 are a tie, whatever their last bits say.
+        differences = np.round(np.asarray(a, dtype=float) - np.asarray(b, dtype=float), 9)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"scores must be numbers ({error})") from error
     if not np.isfinite(differences).all():
         raise DataError("scores must be finite numbers; got NaN or infinity")
     differences = differences[differences != 0]

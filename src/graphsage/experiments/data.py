@@ -10,7 +10,7 @@ import torch
 
 from graphsage.baselines.deepwalk import attached
 from graphsage.datasets.dataset import Dataset
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, DataError
 from graphsage.experiments.digest import digest
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import NONE, TRAIN, VAL, Split, with_validation
@@ -52,9 +52,17 @@ class Named:
     @property
     def one_graph(self) -> bool:
         """Whether unseen nodes are joined to training nodes: DeepWalk can be applied only then."""
+        return self.apart is None
+
+    @property
+    def apart(self) -> str | None:
+        """Why DeepWalk cannot be applied; None where it can."""
         number = self.graph.graph_number
-        alone = number is None or len(torch.unique(number)) == 1
-        return alone and attached(self.graph, self.split.codes == TRAIN)
+        if number is not None and len(torch.unique(number)) > 1:
+            return "several graphs: vectors of one mean nothing in another (Appendix D)"
+        if not attached(self.graph, self.split.codes == TRAIN):
+            return "no edge joins an unseen node to a training node: walks from it meet nothing that is known"
+        return None
 
 
 def parse_data(words: Sequence[str]) -> tuple[Source, ...]:
@@ -86,7 +94,11 @@ def opened(source: Source) -> Named:
     if graph.labels is None:
         raise ConfigError(f"--data {source.name}: there are no labels, and every experiment scores predictions")
     if graph.features is None:
-        raise ConfigError(f"--data {source.name}: there are no features, and the experiments compare with them")
+        raise ConfigError(f"--data {source.name}: there are no features, and the experiments compare with them; give "
+                          "vectors (`graphsage data build tables --vectors COLUMN`)")  # fmt: skip
+    train = graph.labels[split.nodes("train")]
+    if not len(train) or not (graph.multilabel or bool((train >= 0).any())):
+        raise ConfigError(f"--data {source.name}: no training node has a label, and every experiment learns from them")
     return Named(source.name, graph, split, _note(source, graph), digest(data, graph, split))
 
 
@@ -98,7 +110,13 @@ def _open(source: Source) -> tuple[Dataset, Split]:
     if source.name == "debian" and source.path is not None and (Path(source.path) / "nodes.csv").is_file():
         data = open_tables(debian_tables(Path(source.path), train_until="trixie"))
         return data, data.split("time")
-    data = open_data(source.path or source.name)
+    try:
+        data = open_data(source.path or source.name)
+    except DataError as error:
+        if source.name != "debian":
+            raise
+        raise ConfigError(f"--data debian={source.path}: the folder must hold nodes.csv and edges.csv, as "
+                          "`graphsage data build debian` writes them") from error  # fmt: skip
     if source.name == "setmm":
         assert data.graph.time is not None
         # Everything older than the test nodes trains, as in the paper, whose validation nodes are as new as those.

@@ -112,14 +112,14 @@ def beats_baselines(records: Records) -> Found:
 
 
 def not_compared(records: Records) -> dict[str, tuple[list[str], str]]:
-    """Baselines that a data set has no score of, and why: refused on several graphs, or not made."""
+    """Baselines that a data set has no score of, and why."""
     found = {}
     for data in dict.fromkeys(data for data, _ in cells(records)):
         own = {row["row"]: row for row in (records["table1"] or {})["rows"] if row["data"] == data}
         absent = [name for name in BASELINES if "test_micro_f1" not in own.get(name, {})]
         if absent:
-            refused = all("missing" in own.get(name, {}) for name in absent)
-            found[data] = (absent, "several graphs" if refused else "not made")
+            reasons = {own.get(name, {}).get("missing", "not made").partition(":")[0] for name in absent}
+            found[data] = (absent, " or ".join(sorted(reasons)))
     return found
 
 

@@ -75,6 +75,8 @@ def open_session(data: Sequence[str], profile: str, out: Path, *, what: str = "a
     except ValueError:
         raise ConfigError(f"--rates takes numbers, such as 0.01,0.001; got {rates!r}") from None
     words = [word for word in only.split(",") if word]
+    if what not in ("all", "table1") and (words or options.get("small")):
+        raise ConfigError(f"--only and --small choose a piece of table1; {what} has no such pieces")
     for word in words:
         if word not in ONLY:
             raise ConfigError(f"--only takes {', '.join(ONLY)}; got {word!r}")

@@ -22,8 +22,8 @@ ROWS = ("same run", "other run", "other run, aligned")
 def run(session: Session) -> Path:
     source = session.single
     if source is None:
-        names = ", ".join(each.name for each in session.sources)
-        raise Inapplicable(f"{names}: several graphs, and DeepWalk needs one; add --data setmm")
+        reasons = "; ".join(f"{each.name}: {opened(each).apart}" for each in session.sources)
+        raise Inapplicable(f"DeepWalk cannot be applied ({reasons}); add --data setmm")
     trial = make_trial(
         "rotation", "rotation", source, **session.profile.deepwalk, lr=max(session.profile.deepwalk_rates)
     )

@@ -15,7 +15,6 @@ from graphsage.experiments.walks import WALKS, walked
 from graphsage.training.sweep import SIZES, UNSUPERVISED_RATES, Result, Swept, Trial, swept
 
 SIMPLE = {"Random": "random", "Raw features": "features"}
-REFUSED = "several graphs: vectors of one mean nothing in another (Appendix D)"
 Row = dict[str, Any]
 Cell = tuple[str, str, str]
 """Task, form and aggregator."""
@@ -90,8 +89,8 @@ def simple_row(session: Session, source: Source, name: str) -> Row | None:
 
 
 def walk_row(session: Session, source: Source, name: str) -> Row | None:
-    if not opened(source).one_graph:
-        return row(source, name, "both", None) | {"missing": REFUSED}
+    if reason := opened(source).apart:
+        return row(source, name, "both", None) | {"missing": reason}
     found = walked(session, source, name)
     if found is None:
         return None
