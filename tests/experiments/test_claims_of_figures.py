@@ -112,6 +112,7 @@ def test_pooling_differs_where_the_seeds_do_not_explain_it(mean: list[float], ho
     ([0.70, 0.71, 0.69], True, ""),
     ([0.70, 0.55, 0.63], False, "no more than mean (p = "),
     ([0.50, 0.51, 0.49], False, "mean explains more"),
+    ([0.60, 0.61, 0.59], False, "no more than mean (p = 1.00)"),
     ([0.62], True, ""),  # one seed tells no more than the order
 ])  # fmt: skip
 def test_pool_must_learn_more_than_the_seeds_explain(pool: list[float], holds: bool, why: str) -> None:

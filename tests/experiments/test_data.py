@@ -44,8 +44,11 @@ def test_why_deepwalk_cannot_be_applied_is_told_as_it_is(tmp_path: Path) -> None
     inside = held[rows] == held[columns]
     apart = graph.from_edges(torch.stack([rows, columns], dim=1)[inside], graph.num_nodes, features=graph.features,
                              labels=graph.labels)  # fmt: skip
+    alone = graph.from_edges(torch.stack([rows, columns], dim=1)[~held[rows] & ~held[columns]], graph.num_nodes,
+                             features=graph.features, labels=graph.labels)  # fmt: skip
     several = graph.replace(graph_number=held.long())
-    for name, each, reason in (("a", apart, "no edge joins"), ("b", several, "several graphs"), ("c", graph, None)):
+    for name, each, reason in (("a", alone, "no unseen node has an edge"), ("b", several, "several graphs"),
+                               ("c", apart, "several graphs"), ("d", graph, None)):  # fmt: skip
         save_graph(each, tmp_path / name, {"given": split})
         told = opened(Source(name, str(tmp_path / name))).apart
         assert told is None if reason is None else told is not None and told.startswith(reason)

@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
-from graphsage.experiments import kinds
+from graphsage.experiments import kinds, steps
 from graphsage.experiments.data import Named, Source
-from graphsage.experiments.steps import seconds_per_step
+from graphsage.experiments.steps import seconds_per_step, timed_training, usual_step
 from graphsage.experiments.trials import NOT_SETTINGS, Evaluate
 from graphsage.training.config import Config
+from graphsage.training.loop import Event
 from graphsage.training.sweep import Result, Trial
+from planted import planted_graph, planted_split
 
 
 @pytest.mark.parametrize("tf32", [False, True])
@@ -35,3 +37,21 @@ def test_tf32_is_of_the_machine_and_not_of_the_trial(tf32: bool, monkeypatch: py
 def test_steps_are_timed_by_their_numbers_since_a_gpu_does_not_tell_of_all() -> None:
     assert seconds_per_step([(1, 9.0), (2, 10.0), (3, 10.5), (4, 11.0)]) == 0.5
     assert seconds_per_step([(10, 0.0), (20, 5.0), (120, 6.0)]) == 0.01
+
+
+def test_the_usual_step_is_the_median_without_the_first_third() -> None:
+    assert usual_step([(0, 0.0), (1, 9.0), (2, 10.0), (3, 11.0), (4, 19.0), (5, 20.0)]) == 1.0
+    assert usual_step([(0, 0.0), (400, 2.0)]) == 0.005  # all that a fast GPU told
+
+
+def test_the_end_of_an_epoch_is_a_tick_where_a_gpu_tells_of_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(*_: Any, on_event: Any, **settings: Any) -> None:
+        for kind, step in (("epoch", 40), ("step", 80), ("epoch", 80), ("epoch", 120)):
+            on_event(Event(kind, 0, 0, step, settings["steps"], 0.0, 0.0, 0.0, 0.0))
+
+    monkeypatch.setattr(steps, "train", train)
+    graph = planted_graph()
+    data = Named("planted", graph, planted_split(graph), "", "")
+    _, ticks = timed_training(data, steps=120, device="cpu")
+    assert [step for step, _ in ticks] == [0, 40, 80, 120]
+    assert usual_step(ticks) >= 0

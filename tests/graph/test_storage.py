@@ -101,6 +101,10 @@ def test_a_graph_takes_the_place_of_nothing_but_a_graph_folder(saved: Path, tmp_
         with pytest.raises(OutputError, match="is no graph folder"):
             open_graph(saved).save(taken)
     assert (tmp_path / "mine" / "precious").read_text() == "all there is"
+    open_graph(saved).save(tmp_path / "mine" / "graph")
+    (tmp_path / "mine" / "graph" / "run").mkdir()  # such as a model beside the graph it was trained on
+    with pytest.raises(OutputError, match="is no graph folder"):
+        open_graph(saved).save(tmp_path / "mine" / "graph")
     (tmp_path / "empty").mkdir()
     open_graph(saved).save(tmp_path / "empty")
     assert open_graph(tmp_path / "empty").num_nodes == open_graph(saved).num_nodes

@@ -11,12 +11,14 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an ea
 
 
 def check_free(out: Path, overwrite: bool, tables: tuple[str, ...] = ()) -> None:
-    """Refuse to write where something is already, but for a graph folder, or one of these tables alone, that is to be
-    replaced."""
+    """Refuse to write where something is already, but for a folder to be replaced that holds a graph and nothing else,
+    or nothing but these `tables`."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
-    ours = (out / "graph.json").is_file() or (out.is_dir() and all(path.name in tables for path in out.iterdir()))
-    if not ours:
-        raise OutputError(f"{out} is already there, and this command did not write it; choose another folder")
+    from graphsage.graph.storage import is_graph_folder
+
+    whole = out.is_dir() and all(path.name in tables for path in out.iterdir()) if tables else is_graph_folder(out)
+    if not whole:
+        raise OutputError(f"{out} is already there and holds what this command did not write; choose another folder")
     if not overwrite:
         raise OutputError(f"{out} is already there; replace it with --overwrite, or choose another folder")

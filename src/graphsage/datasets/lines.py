@@ -24,10 +24,12 @@ def lines(path: Path) -> Iterator[str]:
     except FileNotFoundError:
         raise DataError(f"{path} does not exist") from None
     except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
-        hint = "its name must tell what it was packed with: .zst, .gz, .bz2, .xz, or another ending for plain text"
+        hint = ""
         if path.suffix == ".zst":
-            hint = "if it was packed with a long window, unpack it first: zstd -d --long=31"
-        raise DataError(f"{path} cannot be read after line {number} ({error}); {hint}") from error
+            hint = "; if it was packed with a long window, unpack it first: zstd -d --long=31"
+        elif number == 0 and path.is_file():
+            hint = "; its name must tell what it was packed with: .zst, .gz, .bz2, .xz, or none of them for plain text"
+        raise DataError(f"{path} cannot be read after line {number} ({error}){hint}") from error
 
 
 def _opened(path: Path) -> IO[bytes]:

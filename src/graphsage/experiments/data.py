@@ -57,12 +57,12 @@ class Named:
     @property
     def apart(self) -> str | None:
         """Why DeepWalk cannot be applied; None where it can."""
-        number = self.graph.graph_number
-        if number is not None and len(torch.unique(number)) > 1:
-            return "several graphs: vectors of one mean nothing in another (Appendix D)"
-        if not attached(self.graph, self.split.codes == TRAIN):
-            return "no edge joins an unseen node to a training node: walks from it meet nothing that is known"
-        return None
+        number, trained = self.graph.graph_number, self.split.codes == TRAIN
+        if (number is None or len(torch.unique(number)) == 1) and attached(self.graph, trained):
+            return None
+        if not bool(self.graph.degrees[~trained].any()):
+            return "no unseen node has an edge: a walk from it meets nobody"
+        return "several graphs: vectors of one mean nothing in another (Appendix D)"
 
 
 def parse_data(words: Sequence[str]) -> tuple[Source, ...]:
@@ -116,7 +116,7 @@ def _open(source: Source) -> tuple[Dataset, Split]:
         if source.name != "debian":
             raise
         raise ConfigError(f"--data debian={source.path}: the folder must hold nodes.csv and edges.csv, as "
-                          "`graphsage data build debian` writes them") from error  # fmt: skip
+                          f"`graphsage data build debian` writes them ({error})") from error  # fmt: skip
     if source.name == "setmm":
         assert data.graph.time is not None
         # Everything older than the test nodes trains, as in the paper, whose validation nodes are as new as those.

@@ -72,7 +72,11 @@ def chance_of(a: Sequence[float], b: Sequence[float]) -> float | None:
     """p of Welch's t-test: how likely two means so far apart are where the seeds alone differ; None for one seed."""
     from scipy.stats import ttest_ind
 
-    return None if min(len(a), len(b)) < 2 else float(ttest_ind(a, b, equal_var=False).pvalue)
+    if min(len(a), len(b)) < 2:
+        return None
+    if len({*a, *b}) == 1:
+        return 1.0
+    return float(ttest_ind(a, b, equal_var=False).pvalue)
 
 
 def at_least(values: dict[str, float], bar: float, needs: str = "table1") -> Found:

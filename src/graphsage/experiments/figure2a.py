@@ -13,7 +13,7 @@ from graphsage.experiments.paper import NAMES
 from graphsage.experiments.profile import AGGREGATORS
 from graphsage.experiments.record import spread
 from graphsage.experiments.session import Session
-from graphsage.experiments.steps import timed_training
+from graphsage.experiments.steps import seconds_per_step, timed_training
 from graphsage.experiments.trials import make_trial, wait_for
 from graphsage.graph.split import TRAIN, training_graph
 from graphsage.kernels.random import Stream
@@ -71,11 +71,11 @@ def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
     nodes = unseen(data, settings["nodes"])
     result: Result = {"val": 0.0}
     for task in ("supervised", "unsupervised"):
-        model, seconds = timed_training(
+        model, ticks = timed_training(
             data, task=task, aggregator=settings["aggregator"], steps=settings["steps"], seed=settings["seed"],
             device=settings["device"], **settings["model"],
         )  # fmt: skip
-        result[f"{task}_step_milliseconds"] = 1000 * seconds
+        result[f"{task}_step_milliseconds"] = 1000 * seconds_per_step(ticks)
     train_nodes = data.split.nodes("train")
     result["epoch_seconds"] = result["supervised_step_milliseconds"] / 1000 * -(-len(train_nodes) // BATCH)
     pairs = num_pairs(data)

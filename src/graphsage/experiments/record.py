@@ -19,6 +19,8 @@ LAYOUT = 1
 """Of the files that experiments write: raised when what reads them needs something that older ones lack."""
 ON_CPU = ("random", "features", "deepwalk", "rotation")
 """Kinds of trials that no GPU takes part in, wherever they run."""
+IN_TF32 = ("graphsage", "timed step")
+"""Kinds of trials that --tf32 is for."""
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "graphsage")
 
 
@@ -100,8 +102,10 @@ def machine(hardware: dict[str, Any]) -> str:
 
 def machine_of(trial: Mapping[str, Any]) -> str:
     """What made a trial, by its record, in words: a GPU is not named for a method that leaves it idle."""
-    found = trial["hardware"]
-    return machine({**found, "gpu": None} if trial["settings"].get("kind") in ON_CPU else found)
+    found, kind = dict(trial["hardware"]), trial["settings"].get("kind")
+    if kind not in IN_TF32:
+        found.pop("products", None)
+    return machine({**found, "gpu": None} if kind in ON_CPU else found)
 
 
 def versions() -> dict[str, str]:

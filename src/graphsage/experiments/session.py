@@ -81,7 +81,7 @@ class Session:
 
     def timed(self, trials: Mapping[Key, Trial]) -> dict[Key, Result]:
         """Every trial once on this machine, never beside each other."""
-        asked = {key: trial.with_settings(machine=self.machine, seed=0) for key, trial in trials.items()}
+        asked = {key: trial.with_settings(machine=self.timed_on, seed=0) for key, trial in trials.items()}
         self.attempt(lambda: self.trials.run(asked.values(), alone=True))
         made = {key: self.trials.record(trial) for key, trial in asked.items()}
         there = {key: record["result"] for key, record in made.items() if record is not None}
@@ -105,6 +105,11 @@ class Session:
         """What times are of."""
         here = self.trials.about["hardware"]
         return str(here["gpu"] or f"{here['cores']} cores")
+
+    @property
+    def timed_on(self) -> str:
+        """The same for what --tf32 is for."""
+        return self.machine + (", TF32" if "products" in self.trials.about["hardware"] else "")
 
     @property
     def evolving(self) -> Source:

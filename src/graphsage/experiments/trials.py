@@ -18,6 +18,7 @@ from graphsage.evaluation.f1 import f1_scores
 from graphsage.evaluation.probe import Probe
 from graphsage.experiments.data import Named, Source, opened
 from graphsage.experiments.noise import with_noise
+from graphsage.experiments.record import IN_TF32
 from graphsage.features.scaler import fit_scaler
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import TRAIN, training_graph
@@ -55,7 +56,7 @@ class Evaluate:
         settings = {**trial.settings, "device": self.device}
         if settings["kind"] in WITHOUT_DATA:
             return WITHOUT_DATA[settings["kind"]](settings)
-        if self.tf32 and settings["kind"] == "graphsage":
+        if self.tf32 and settings["kind"] in IN_TF32:
             settings["tf32"] = True
         source = next(source for source in self.sources if source.name == settings["data"])
         return KINDS[settings["kind"]](settings, opened(source))

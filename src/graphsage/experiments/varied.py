@@ -5,7 +5,7 @@ another. All else is fixed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphsage.experiments.data import Source, facts, opened
@@ -48,9 +48,10 @@ def timed(session: Session, sources: Sequence[Source], variants: Sequence[Varian
     """The same, where each point also has the time of its training step, all taken on one machine."""
     body = varied(session, sources, variants, settings, scores)
     few = {**settings, "steps": session.profile.timed_steps}
-    steps = session.timed(_trials("timed step", sources, variants, few))
+    named = [replace(variant, label=f"time {variant.label}") for variant in variants]
+    steps = session.timed(_trials("timed step", sources, named, few))
     for point, step in zip(body["points"], steps.values(), strict=True):
-        point |= {"step_milliseconds": round(step["step_milliseconds"], 3), "timed_on": session.machine}
+        point |= {"step_milliseconds": round(step["step_milliseconds"], 3), "timed_on": session.timed_on}
     return body
 
 

@@ -24,7 +24,7 @@ _DIMS = {"features": (2,), "labels": (1, 2)}  # all others: 1
 def save_graph(graph: Graph, folder: str | Path, splits: dict[str, Split] | None = None) -> None:
     """Write `graph` and its named splits as a folder, whole or not at all. It replaces a graph folder, nothing else."""
     there = Path(folder)
-    if there.exists() and not (there / "graph.json").is_file() and (there.is_file() or any(there.iterdir())):
+    if there.is_file() or (there.is_dir() and any(there.iterdir()) and not is_graph_folder(there)):
         raise OutputError(f"{there} is already there and is no graph folder; choose another place")
     with atomic_folder(folder) as temporary:
         arrays: dict[str, Any] = {
@@ -48,6 +48,13 @@ def save_graph(graph: Graph, folder: str | Path, splits: dict[str, Split] | None
             "splits": cutoffs,
         }
         (temporary / "graph.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def is_graph_folder(path: Path) -> bool:
+    """Whether `path` holds a saved graph and nothing else, so that it can be replaced."""
+    if not (path / "graph.json").is_file():
+        return False
+    return all(file.is_file() and (file.name == "graph.json" or file.suffix == ".npy") for file in path.iterdir())
 
 
 def open_graph(folder: str | Path) -> Graph:

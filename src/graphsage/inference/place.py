@@ -23,11 +23,11 @@ def place(graph: Graph, device: torch.device, feature_type: str | None = None) -
 
 def _placed(features: Tensor, device: torch.device, kind: torch.dtype) -> Tensor:
     if device.type == "cpu":
-        return features.to(kind)
+        return features.to(device, kind)
     size = features.numel() * kind.itemsize
     free, _ = torch.cuda.mem_get_info(device)
     if size > SHARE * free and on_triton(torch.empty(0, device=device)):
-        return features.to(kind).contiguous().pin_memory()
+        return features.to("cpu", kind).contiguous().pin_memory()
     step = max(1, ALIGNMENT // kind.itemsize)
     padded = torch.empty(len(features), -(-features.shape[1] // step) * step, dtype=kind, device=device)
     placed = padded[:, : features.shape[1]]
