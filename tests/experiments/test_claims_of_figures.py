@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from graphsage.experiments import evidence_figures
-from graphsage.experiments.evidence import Records
+from graphsage.experiments.evidence import Records, chance_of
 from graphsage.experiments.record import MEASURED, spread
 
 EMPTY: dict[str, dict[str, Any] | None] = dict.fromkeys(MEASURED)
@@ -121,3 +121,9 @@ def test_pool_must_learn_more_than_the_seeds_explain(pool: list[float], holds: b
     found = evidence_figures.learned({**EMPTY, "theory": {"learned": rows}})
     assert found.holds is holds
     assert found.why.startswith(why)
+
+
+def test_equal_scores_differ_by_nothing_and_one_seed_tells_nothing() -> None:
+    assert chance_of([0.5, 0.5], [0.5, 0.5]) == 1.0
+    assert chance_of([0.5], [0.5, 0.6]) is None
+    assert chance_of([0.1, 0.2], [0.8, 0.9]) == pytest.approx(0.0101, abs=1e-4)
