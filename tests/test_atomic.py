@@ -150,3 +150,16 @@ def test_the_suffix_stays_so_that_writers_know_the_format(tmp_path: Path) -> Non
         assert place.suffix == ".npy"
         place.touch()
     assert (tmp_path / "z.npy").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_folder_that_is_not_ours_stays(tmp_path: Path) -> None:
+    target = tmp_path / "there"
+    target.mkdir()
+    with atomic_folder(target, lambda path: False) as place:  # empty: nothing can be lost
+        (place / "mine").touch()
+    with pytest.raises(OutputError, match="not ours to replace"), atomic_folder(target, lambda path: False):
+        raise AssertionError("begun")
+    assert [path.name for path in target.iterdir()] == ["mine"]
+    with atomic_folder(target, lambda path: (path / "mine").exists()) as place:
+        (place / "other").touch()
+    assert [path.name for path in target.iterdir()] == ["other"]

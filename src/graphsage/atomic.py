@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,9 +29,14 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Yield an empty temporary folder; it takes the place of `path` when the block ends without an error."""
+def atomic_folder(path: str | Path, replaces: Callable[[Path], bool] | None = None) -> Iterator[Path]:
+    """Yield an empty temporary folder; it takes the place of `path` when the block ends without an error.
+
+    Where people choose the path, `replaces` says what may be lost there: anything else stays, and is an OutputError.
+    """
     path = Path(path)
+    if replaces is not None and not is_free(path) and not replaces(path):
+        raise OutputError(f"{path} is already there and holds what is not ours to replace; choose another place")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
@@ -47,6 +52,11 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
                 temporary.rename(path)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def is_free(path: Path) -> bool:
+    """Whether nothing is at `path`, or an empty folder."""
+    return not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
 def make_folder(path: str | Path) -> None:

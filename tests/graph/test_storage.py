@@ -98,12 +98,12 @@ def test_a_graph_takes_the_place_of_nothing_but_a_graph_folder(saved: Path, tmp_
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "precious").write_text("all there is")
     for taken in (tmp_path / "mine", tmp_path / "mine" / "precious"):
-        with pytest.raises(OutputError, match="is no graph folder"):
+        with pytest.raises(OutputError, match="not ours to replace"):
             open_graph(saved).save(taken)
     assert (tmp_path / "mine" / "precious").read_text() == "all there is"
     open_graph(saved).save(tmp_path / "mine" / "graph")
     (tmp_path / "mine" / "graph" / "run").mkdir()  # such as a model beside the graph it was trained on
-    with pytest.raises(OutputError, match="is no graph folder"):
+    with pytest.raises(OutputError, match="not ours to replace"):
         open_graph(saved).save(tmp_path / "mine" / "graph")
     (tmp_path / "empty").mkdir()
     open_graph(saved).save(tmp_path / "empty")

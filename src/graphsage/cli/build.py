@@ -63,10 +63,10 @@ def debian_command(
     Example:
       graphsage data build debian --packages bookworm=12/Packages.xz --packages trixie=13/Packages.xz
     """
-    check_free(out, overwrite, ("nodes.csv", "edges.csv"))
     from graphsage.cli.output import print_json, working
-    from graphsage.datasets.debian import Release, build_debian
+    from graphsage.datasets.debian import Release, build_debian, is_debian_folder
 
+    check_free(out, overwrite, is_debian_folder)
     indexes, long = _pairs("--packages", packages), _pairs("--translations", translations or [])
     for name in long:
         if name not in indexes:

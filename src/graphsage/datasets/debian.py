@@ -50,10 +50,15 @@ def build_debian(releases: Sequence[Release], out: Path) -> tuple[int, int]:
                     relations.setdefault((name, target, kind), release.name)
     edges = [(*relation, release) for relation, release in relations.items()
              if relation[1] in nodes and relation[0] != relation[1]]  # fmt: skip
-    with atomic_folder(out) as folder:
+    with atomic_folder(out, is_debian_folder) as folder:
         _write(folder / "nodes.csv", list(_COLUMNS), (row.values() for row in nodes.values()))
         _write(folder / "edges.csv", ["source", "target", "kind", "release"], edges)
     return len(nodes), len(edges)
+
+
+def is_debian_folder(path: Path) -> bool:
+    """Whether `path` holds the two tables and nothing else, so that it can be replaced."""
+    return path.is_dir() and {file.name for file in path.iterdir()} == {"nodes.csv", "edges.csv"}
 
 
 _COLUMNS = ("id", "release", "section", "installed_kb", "tags", "description")

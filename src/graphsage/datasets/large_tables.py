@@ -25,7 +25,7 @@ from graphsage.errors import ConfigError, DataError, one_of
 from graphsage.graph.external.csr import EdgeSort
 from graphsage.graph.external.row_file import Array
 from graphsage.graph.external.size import shown_size
-from graphsage.graph.storage import FORMAT
+from graphsage.graph.storage import FORMAT, is_graph_folder
 
 PROCESS_BYTES = 350_000_000  # Python, its libraries and the batch that is read
 LEAST_BYTES = 64_000_000
@@ -55,7 +55,7 @@ def build_large(spec: TableSpec, out: str | Path, *, memory: int, feature_type: 
         scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".scratch", dir=out.absolute().parent))
     try:
         with (
-            atomic_folder(out) as folder,
+            atomic_folder(out, is_graph_folder) as folder,
             closing(_Build(spec, folder, scratch, memory - PROCESS_BYTES, feature_type, report or _silent)) as build,
         ):
             return build.run()

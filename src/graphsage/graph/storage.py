@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from graphsage.atomic import atomic_folder
-from graphsage.errors import DataError, GraphError, OutputError
+from graphsage.errors import DataError, GraphError
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.graph.split import Split
@@ -23,10 +23,7 @@ _DIMS = {"features": (2,), "labels": (1, 2)}  # all others: 1
 
 def save_graph(graph: Graph, folder: str | Path, splits: dict[str, Split] | None = None) -> None:
     """Write `graph` and its named splits as a folder, whole or not at all. It replaces a graph folder, nothing else."""
-    there = Path(folder)
-    if there.is_file() or (there.is_dir() and any(there.iterdir()) and not is_graph_folder(there)):
-        raise OutputError(f"{there} is already there and is no graph folder; choose another place")
-    with atomic_folder(folder) as temporary:
+    with atomic_folder(folder, is_graph_folder) as temporary:
         arrays: dict[str, Any] = {
             name: _array(tensor) for name in _TENSORS if (tensor := getattr(graph, name)) is not None
         }
