@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from graphsage.graph.graph import Graph
-from graphsage.inference.place import place_features
+from graphsage.inference.place import place
 from graphsage.kernels import scratch
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
@@ -24,14 +24,13 @@ class Ours:
         assert graph.labels is not None
         classes = graph.labels.shape[1] if graph.multilabel else int(graph.labels.max()) + 1
         torch.manual_seed(0)
-        place = torch.device(device)
-        self.encoder = Encoder(config.encoder(), graph.features.shape[1]).to(place)
-        head = None if config.task == "unsupervised" else ClassHead(config.dim, classes).to(place)
-        placed = place_features(graph.features, place, config.feature_type)
-        assert placed is not None
-        self.graph = graph.replace(features=None).to(place).replace(features=placed)
-        self.tables = [placed]
-        world = World(self.graph, self.graph, self.tables, nodes.to(place), ranks.rank, ranks.count)
+        where = torch.device(device)
+        self.encoder = Encoder(config.encoder(), graph.features.shape[1]).to(where)
+        head = None if config.task == "unsupervised" else ClassHead(config.dim, classes).to(where)
+        self.graph = place(graph, where, config.feature_type)
+        assert self.graph.features is not None
+        self.tables = [self.graph.features]
+        world = World(self.graph, self.graph, self.tables, nodes.to(where), ranks.rank, ranks.count)
         module = nn.ModuleDict({"encoder": self.encoder} | ({} if head is None else {"head": head}))
         self.module = module.train()
         self.objective: Objective = make_objective(config, self.encoder, head, world)
