@@ -52,6 +52,20 @@ def test_features_that_do_not_fit_on_a_gpu_are_read_over_the_bus(options: dict, 
     assert not place.place(graph, two.device).features.is_cuda
 
 
+@pytest.mark.parametrize("aggregator", ["mean", "pool", "lstm"])
+def test_a_training_gives_its_gpu_memory_back(aggregator: str) -> None:
+    graph = planted_graph()
+    options = {**SMALL, "aggregator": aggregator, "batch_size": 64, "sample_sizes": (25, 25), "hidden_dim": 512}
+
+    def kept_after_training() -> int:
+        gs.train(graph, planted_split(graph), device="cuda", **options)
+        torch.cuda.empty_cache()
+        return torch.cuda.memory_reserved()
+
+    first = kept_after_training()  # what torch keeps for the stream that everybody uses
+    assert kept_after_training() <= first
+
+
 def test_a_model_trained_on_a_gpu_is_loaded_on_a_cpu(tmp_path) -> None:
     graph = planted_graph()
     model = gs.train(graph, planted_split(graph), device="cuda", out=tmp_path, **SMALL)

@@ -209,3 +209,10 @@ def test_missing_labels_and_missing_training_nodes_are_errors() -> None:
         gs.train(graph.replace(labels=torch.full((120,), -1)), planted_split(graph), **SMALL)
     with pytest.raises(ConfigError, match="no GPU" if not torch.cuda.is_available() else "auto, cpu or cuda"):
         gs.train(graph, planted_split(graph), device="cuda" if not torch.cuda.is_available() else "toaster", **SMALL)
+
+
+def test_a_trained_model_holds_no_gradients() -> None:
+    graph = planted_graph()
+    model = gs.train(graph, planted_split(graph), device="cpu", **SMALL)
+    assert model.head is not None
+    assert all(weight.grad is None for module in (model.encoder, model.head) for weight in module.parameters())

@@ -87,6 +87,7 @@ def run_loop(
     loop = _Loop(config, module, objective, optimizer, step, validate, folder, identity, on_event, progress, ranks)
     with matmul_precision("high" if config.tf32 else "highest"), scratch.reuse():
         loop.run()
+    optimizer.zero_grad(set_to_none=True)  # nobody wants the last gradients, as large as the weights
     if progress.best:
         module.load_state_dict(progress.best)
     return progress
