@@ -2,6 +2,7 @@
 
     python -m benchmarks.same_f1 run --data ppi=PATH --data setmm --device cuda --out A.json
     GRAPHSAGE_TRITON=0 GRAPHSAGE_COMPILE=0 python -m benchmarks.same_f1 run ... --out B.json
+    python -m benchmarks.same_f1 run ... --device cuda --tf32 --out C.json
     python -m benchmarks.same_f1 join A.json B.json ... --out results/bench/same-f1.json
 
 `join` exits 1 where two means differ by more than three standard errors of their difference (and 0.005).
@@ -33,7 +34,7 @@ def run(asked: argparse.Namespace) -> int:
     torch.set_num_threads(asked.threads)
     fast = "captured, Triton" if asked.device == "cuda" and has_triton() else None
     fast = "call by call, C" if asked.device == "cpu" and library() else fast
-    form = fast or "call by call, torch"
+    form = (fast or "call by call, torch") + (", TF32" if asked.tf32 else "")
     rows: list[dict[str, Any]] = []
     for given in asked.data:
         name, _, path = given.partition("=")
@@ -44,7 +45,7 @@ def run(asked: argparse.Namespace) -> int:
             scores = []
             begin = time.monotonic()
             for seed in range(asked.seeds):
-                config = Config(aggregator=aggregator, epochs=asked.epochs, seed=seed)
+                config = Config(aggregator=aggregator, epochs=asked.epochs, seed=seed, tf32=asked.tf32)
                 model = train(graph, split, config, device=asked.device)
                 scores.append(model.evaluate(graph, split).micro)
             seconds = round(time.monotonic() - begin, 1)
@@ -87,6 +88,7 @@ def main() -> int:
     runs = commands.add_parser("run")
     runs.add_argument("--data", action="append", required=True, help="ppi=PATH or setmm")
     runs.add_argument("--device", default="cpu")
+    runs.add_argument("--tf32", action="store_true", help="products in TF32, for a GPU")
     runs.add_argument("--aggregators", nargs="+", default=AGGREGATORS)
     runs.add_argument("--seeds", type=int, default=5)
     runs.add_argument("--epochs", type=int, default=3)
