@@ -11,33 +11,6 @@ from graphsage.experiments.record import MEASURED, spread
 EMPTY: dict[str, dict[str, Any] | None] = dict.fromkeys(MEASURED)
 
 
-def timed(name: str, step: float, pass_seconds: float, factor: float | None = None) -> dict[str, Any]:
-    row: dict[str, Any] = {"row": name, "pass_seconds": spread([pass_seconds])}
-    if factor is not None:
-        row |= {"supervised_step_milliseconds": spread([step]), "deepwalk_inference_factor": factor,
-                "deepwalk_exact_factor": 3 * factor}  # fmt: skip
-    return row
-
-
-def test_times_are_compared_as_the_paper_does() -> None:
-    rows = [timed("GraphSAGE-pool", 10, 90, 400), timed("GraphSAGE-LSTM", 20, 360, 40), timed("DeepWalk", 0, 10)]
-    records = {**EMPTY, "figure2a": {"rows": rows}}
-    assert evidence_figures.lstm_slower(records).ours.startswith("2.0 x")
-    assert evidence_figures.lstm_slowest(records).holds
-    assert evidence_figures.deepwalk_inference(records).holds
-    told = "126 x, geometric mean (pool 400 x, LSTM 40 x; beside exact inference pool 1200 x, LSTM 120 x)"
-    assert evidence_figures.deepwalk_inference(records).ours == told
-    assert evidence_figures.deepwalk_training(records).ours.startswith("3.6 x")  # five passes of 10 s, and one of 180
-    assert evidence_figures.deepwalk_training(records).holds
-    long = [rows[0], timed("GraphSAGE-LSTM", 120, 900, 40), rows[2]]
-    assert evidence_figures.deepwalk_training({**EMPTY, "figure2a": {"rows": long}}).why.startswith("more than 5")
-    assert evidence_figures.lstm_slowest({**EMPTY, "figure2a": {"rows": long}}).why.endswith("12 times as long as the "
-                                                                                          "fastest")  # fmt: skip
-    slow = {**EMPTY, "figure2a": {"rows": [timed("GraphSAGE-pool", 10, 15, 50), timed("DeepWalk", 0, 10)]}}
-    assert evidence_figures.deepwalk_inference(slow).holds is False
-    assert evidence_figures.deepwalk_training(slow).holds is False
-
-
 def test_depth_samples_noise_and_rotation() -> None:
     points = [{"data": "d", "aggregator": "mean", "k": k, "test_micro_f1": spread([f1]), "step_milliseconds": s,
                "sample_sizes": [10] * k}

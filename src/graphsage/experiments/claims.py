@@ -8,6 +8,7 @@ from typing import Any
 from graphsage.errors import DataError
 from graphsage.experiments import evidence
 from graphsage.experiments import evidence_figures as figures
+from graphsage.experiments import evidence_times as times
 from graphsage.experiments.evidence import Found, Records
 from graphsage.experiments.paper import ROWS
 from graphsage.experiments.profile import TASKS
@@ -70,7 +71,7 @@ CLAIMS = (
           "T = 10.0, p = 0.46", "p above 0.05 over at least 4 settings", evidence.lstm_like_pool, TASKS,
           ("GraphSAGE-LSTM", "GraphSAGE-pool")),
     Claim("LSTM slower than pool", "significantly slower than GraphSAGE-pool (by a factor of 2)", "4.4", "2 x",
-          "a supervised step takes 1.5 to 4 times as long", figures.lstm_slower),
+          "a supervised step takes 1.5 to 4 times as long, on every machine that was timed", times.lstm_slower),
     Claim("max and mean pooling", "no significant difference between max- and mean-pooling", "3.3", "–",
           "on no data set a difference that the seeds do not explain (Welch's t-test, p at most 0.05; with one seed 2 "
           "points)", figures.pooling),
@@ -86,13 +87,15 @@ CLAIMS = (
           "–", "a size of the sample within a point of the largest one's F1 takes at most half of its time",
           figures.subsampling),
     Claim("DeepWalk slower at test time", "makes DeepWalk 100-500x slower at test time", "4.3", "100-500 x",
-          "at least 100 times as long as the aggregators' sampled inference (geometric mean)",
-          figures.deepwalk_inference),
+          "at least 100 times as long as the aggregators' sampled inference (geometric mean), on every machine",
+          times.deepwalk_inference),
     Claim("DeepWalk faster in training", "it is 2-5X faster at training", "C", "2-5 x",
-          "five passes over the walks take a half to a fifth of the aggregators' one pass (geometric mean)",
-          figures.deepwalk_training),
+          "five passes over the walks take a half to a fifth of the aggregators' one pass (geometric mean), on every "
+          "machine",
+          times.deepwalk_training),
     Claim("comparable training times", "comparable (with GraphSAGE-LSTM being the slowest)", "4.3", "LSTM slowest",
-          "LSTM has the slowest supervised step, at most 10 times as long as the fastest", figures.lstm_slowest),
+          "LSTM has the slowest supervised step, at most 10 times as long as the fastest, on every machine",
+          times.lstm_slowest),
     Claim("random features", "maintaining modest performance ... even with completely random feature inputs", "E",
           "pool yes, GCN no", "on noise alone, pool above the random classifier by 5 points and above "
           "GCN by one", figures.noise),

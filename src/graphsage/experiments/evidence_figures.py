@@ -4,61 +4,6 @@ import statistics
 from typing import Any
 
 from graphsage.experiments.evidence import Found, Records, at_least, chance_of, missing, told
-from graphsage.experiments.figure2a import PASSES
-
-HEAVY = "LSTM and pool cost far more here than GCN and mean"
-
-
-def _timed(records: Records) -> dict[str, dict[str, Any]]:
-    record = records["figure2a"]
-    return {} if record is None else {row["row"]: row for row in record["rows"]}
-
-
-def lstm_slower(records: Records) -> Found:
-    rows = _timed(records)
-    if not {"GraphSAGE-LSTM", "GraphSAGE-pool"} <= rows.keys():
-        return missing("figure2a")
-    lstm, pool = (rows[f"GraphSAGE-{n}"]["supervised_step_milliseconds"]["mean"] for n in ("LSTM", "pool"))
-    ratio = lstm / pool
-    return Found(f"{ratio:.1f} x ({lstm:.0f} and {pool:.0f} ms a step)", 1.5 <= ratio <= 4,
-                 "" if 1.5 <= ratio <= 4 else "outside of 1.5 to 4")  # fmt: skip
-
-
-def lstm_slowest(records: Records) -> Found:
-    rows = {name: row["supervised_step_milliseconds"]["mean"] for name, row in _timed(records).items()
-            if name.startswith("GraphSAGE")}  # fmt: skip
-    if len(rows) < 2:
-        return missing("figure2a")
-    slowest = max(rows, key=lambda name: rows[name])
-    apart = rows[slowest] / min(rows.values())
-    each = ", ".join(f"{name.removeprefix('GraphSAGE-')} {value:.0f} ms" for name, value in rows.items())
-    slower = "" if slowest == "GraphSAGE-LSTM" else f"{slowest} is slowest"
-    far = "" if apart <= 10 else f"{slowest} takes {apart:.0f} times as long as the fastest"
-    return Found(each, not slower and not far, "; ".join(filter(None, (slower, far))))
-
-
-def deepwalk_inference(records: Records) -> Found:
-    rows = _timed(records)
-    if "DeepWalk" not in rows:
-        return missing("figure2a on a single graph")
-    factors = {name.removeprefix("GraphSAGE-"): (row["deepwalk_inference_factor"], row["deepwalk_exact_factor"])
-               for name, row in rows.items() if name != "DeepWalk"}  # fmt: skip
-    mean = statistics.geometric_mean(sampled for sampled, _ in factors.values())
-    each, exactly = (", ".join(f"{name} {pair[kind]:.0f} x" for name, pair in factors.items()) for kind in (0, 1))
-    ours = f"{mean:.0f} x, geometric mean ({each}; beside exact inference {exactly})"
-    return Found(ours, mean >= 100, "" if mean >= 100 else HEAVY)
-
-
-def deepwalk_training(records: Records) -> Found:
-    rows = _timed(records)
-    if "DeepWalk" not in rows:
-        return missing("figure2a on a single graph")
-    own = PASSES * rows["DeepWalk"]["pass_seconds"]["mean"]
-    others = {name: row["pass_seconds"]["mean"] / own for name, row in rows.items() if name != "DeepWalk"}
-    mean = statistics.geometric_mean(others.values())
-    each = ", ".join(f"{name.removeprefix('GraphSAGE-')} {value:.1f} x" for name, value in others.items())
-    why = f"more than 5: {HEAVY}" if mean > 5 else "less than 2" if mean < 2 else ""
-    return Found(f"{mean:.1f} x, geometric mean ({each}; by one pass each {PASSES * mean:.0f} x)", not why, why)
 
 
 def _cells(record: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 import statistics
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from graphsage.baselines.deepwalk import DeepWalkConfig, embed_new, train_deepwalk
-from graphsage.experiments.data import Named, facts, opened
+from graphsage.experiments.data import Named, Source, facts, opened
 from graphsage.experiments.paper import NAMES
 from graphsage.experiments.profile import AGGREGATORS
 from graphsage.experiments.record import spread
@@ -18,38 +19,66 @@ from graphsage.experiments.trials import make_trial, wait_for
 from graphsage.graph.split import TRAIN, training_graph
 from graphsage.kernels.random import Stream
 from graphsage.sampling.walks import walk_pairs
-from graphsage.training.sweep import Result, Trial
+from graphsage.sealed import read_sealed
+from graphsage.training.sweep import Result, Trial, Unfinished
 from graphsage.training.train import choose_device
 
 WALKS, PASSES, BATCH = 50, 5, 512
+NO_TIMES = ("val", "seconds", "cpu_seconds")  # what trials tell beside the times of a method
 
 
 def run(session: Session) -> Path:
+    """Times of this machine, and beside them those that others have left in the same folder."""
     source = session.largest
-    profile, data = session.profile, opened(source)
-    common = {"nodes": profile.timed_nodes, "steps": profile.timed_steps, "machine": session.machine}
-    rows = []
-    for aggregator in AGGREGATORS:
-        trial = make_trial("timed graphsage", f"time {aggregator}", source, aggregator=aggregator, **common,
-                           model=dict(profile.timed))  # fmt: skip
-        rows.append(averaged(session, NAMES[aggregator], trial))
-    if data.one_graph:
-        trial = make_trial("timed deepwalk", "time DeepWalk", source, **common, threads=1)  # SkipGram takes no more
-        rows.append(averaged(session, "DeepWalk", trial))
-        walked = usual(rows[-1]["embed_microseconds"])
-        for row in rows[:-1]:
-            row["deepwalk_inference_factor"] = round(walked / usual(row["embed_microseconds"]), 1)
-            row["deepwalk_exact_factor"] = round(walked / usual(row["exact_embed_microseconds"]), 1)
-    body = {"data": {source.name: facts(data)}, "device": session.machine, "unseen_nodes": len(unseen(data, None)),
-            "timed_nodes": len(unseen(data, profile.timed_nodes)), "rows": rows}  # fmt: skip
+    data = opened(source)
+    session.make(methods(session, source, session.machine), alone=True)
+    found = {machine: session.made(methods(session, source, machine)) for machine in machines(session, source)}
+    timed = [{"device": machine, "rows": compared(runs)} for machine, runs in found.items() if runs is not None]
+    if not timed:
+        raise Unfinished(session.left[-1])
+    body = {"data": {source.name: facts(data)}, "unseen_nodes": len(unseen(data, None)),
+            "timed_nodes": len(unseen(data, session.profile.timed_nodes)), **timed[0],
+            "elsewhere": timed[1:]}  # fmt: skip
     return session.keep("figure2a", "Figure 2A: seconds to train, microseconds to embed an unseen node", body)
 
 
-def averaged(session: Session, row: str, trial: Trial) -> dict[str, Any]:
-    """Times over the seeds; never taken beside each other."""
-    runs = session.runs({row: trial}, alone=True)[row]
-    times = [name for name in runs[0] if name not in ("val", "seconds", "cpu_seconds")]
-    return {"row": row, **{name: spread(run[name] for run in runs) for name in times}}
+def methods(session: Session, source: Source, machine: str) -> dict[str, Trial]:
+    """What is timed, by its name in the paper's tables."""
+    profile = session.profile
+    common = {"nodes": profile.timed_nodes, "steps": profile.timed_steps, "machine": machine}
+    found = {}
+    for aggregator in AGGREGATORS:
+        found[NAMES[aggregator]] = make_trial("timed graphsage", f"time {aggregator}", source, aggregator=aggregator,
+                                              **common, model=dict(profile.timed))  # fmt: skip
+    if opened(source).one_graph:
+        found["DeepWalk"] = make_trial("timed deepwalk", "time DeepWalk", source, **common, threads=1)
+    return found
+
+
+def machines(session: Session, source: Source) -> list[str]:
+    """This one, and others whose times of the same data lie in the folder of trials."""
+    words, _, _ = next(iter(methods(session, source, session.machine).values())).file_name().rpartition("-")
+    records = [read_sealed(path) for path in session.trials.folder.glob(f"{words}-*.json")]
+    others = {str(record["settings"]["machine"]) for record in records}
+    return [session.machine, *sorted(others - {session.machine})]
+
+
+def compared(runs: Mapping[str, Sequence[Result]]) -> list[dict[str, Any]]:
+    """A row for each method: times over the seeds, and how many times as long DeepWalk needs for an unseen node."""
+    rows: dict[str, dict[str, Any]]
+    rows = {name: {key: spread(run[key] for run in made) for key in made[0] if key not in NO_TIMES}
+            for name, made in runs.items()}  # fmt: skip
+    if "DeepWalk" in rows:
+        walked = usual(rows["DeepWalk"]["embed_microseconds"])
+        for row in (row for name, row in rows.items() if name != "DeepWalk"):
+            row["deepwalk_inference_factor"] = round(walked / usual(row["embed_microseconds"]), 1)
+            row["deepwalk_exact_factor"] = round(walked / usual(row["exact_embed_microseconds"]), 1)
+    return [{"row": name, **row} for name, row in rows.items()]
+
+
+def by_machine(record: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a record, by the machine that they were timed on."""
+    return {timed["device"]: timed["rows"] for timed in (record, *record.get("elsewhere", ()))}
 
 
 def usual(times: dict[str, Any]) -> float:
@@ -69,7 +98,7 @@ def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
     walks, and the time to embed unseen nodes from samples and from all neighbors."""
     device = choose_device(settings["device"])
     nodes = unseen(data, settings["nodes"])
-    result: Result = {"val": 0.0}
+    result: Result = {}
     for task in ("supervised", "unsupervised"):
         model, ticks = timed_training(
             data, task=task, aggregator=settings["aggregator"], steps=settings["steps"], seed=settings["seed"],
@@ -110,7 +139,7 @@ def timed_deepwalk(settings: dict[str, Any], data: Named) -> Result:
     embed_new(model, there, nodes, DeepWalkConfig(num_walks=WALKS, passes=PASSES, seed=settings["seed"]))
     wait_for(device)
     online = time.monotonic() - began
-    return {"val": 0.0, "pass_seconds": spent * WALKS / short.num_walks,
+    return {"pass_seconds": spent * WALKS / short.num_walks,
             "embed_microseconds": 1e6 * online / len(nodes)}  # fmt: skip
 
 

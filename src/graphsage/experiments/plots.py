@@ -5,7 +5,9 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from graphsage.experiments.figure2a import by_machine
 from graphsage.experiments.paper import ROWS
+from graphsage.experiments.record import short
 
 COLORS = {
     "Random": "#9a9a9a", "Raw features": "#5c5c5c", "DeepWalk": "#c98a1b", "DeepWalk + features": "#8c5a00",
@@ -56,12 +58,13 @@ def table1(record: Record) -> Any:
 
 
 def figure2a(record: Record) -> Any:
-    figure, panels = _panels(1, 2, 10.5, 3.4)
-    names = [row["row"] for row in record["rows"]]
+    """A line of panels for each machine."""
+    timed = by_machine(record)
+    figure, panels = _panels(len(timed), 2, 10.5, 0.9 + 2.5 * len(timed))
     shown = [("pass_seconds", "one pass over the walks (unsupervised), s"),
              ("embed_microseconds", "embedding one unseen node, µs")]  # fmt: skip
-    for axes, (key, title) in zip(panels, shown, strict=True):
-        values = [row[key]["mean"] for row in record["rows"]]
+    for axes, ((machine, rows), (key, title)) in zip(panels, itertools.product(timed.items(), shown), strict=True):
+        names, values = [row["row"] for row in rows], [row[key]["mean"] for row in rows]
         axes.barh(range(len(names)), values, color=[COLORS[name] for name in names], height=0.62)
         axes.set_xscale("log")
         axes.set_xlim(min(values) / 2, max(values) * 4)
@@ -69,9 +72,9 @@ def figure2a(record: Record) -> Any:
         axes.set_yticks(range(len(names)), names, fontsize=9)
         axes.invert_yaxis()
         for place, value in enumerate(values):
-            axes.text(value * 1.12, place, _short(value), va="center", fontsize=9, color=INK)
-        axes.set_title(title, loc="left", fontsize=10, color=INK)
-    _finish(figure, "Figure 2A: time, log scale", f"{next(iter(record['data']))}, {record['device']}")
+            axes.text(value * 1.12, place, short(value), va="center", fontsize=9, color=INK)
+        axes.set_title(f"{machine}: {title}", loc="left", fontsize=10, color=INK)
+    _finish(figure, "Figure 2A: time, log scale", next(iter(record["data"])))
     return figure
 
 
@@ -169,12 +172,8 @@ def _plain(axis: Any) -> None:
 
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1.0,) if high > 300 * low else (1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     axis.set_minor_formatter(NullFormatter())
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _png(figure: Any) -> bytes:

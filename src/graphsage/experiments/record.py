@@ -55,6 +55,11 @@ def spread(values: Iterable[float]) -> dict[str, Any]:
     }
 
 
+def short(value: float) -> str:
+    """A time as people say it."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
 def write_result(path: Path, about: str, command: str, body: dict[str, Any]) -> None:
     """Write `body` with the hardware and library versions it was made on."""
     record = {"about": about, "command": command, "hardware": hardware(), "versions": versions(), **body}

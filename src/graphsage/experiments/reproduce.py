@@ -85,8 +85,9 @@ def open_session(data: Sequence[str], profile: str, out: Path, *, what: str = "a
 
 def tell(trial: Trial, result: Result, done: int, total: int) -> None:
     """One line for each trial that was made."""
-    shown = "  ".join(f"{name} {result[name]:.3f}" for name in ("val", "test") if isinstance(result.get(name), float))
-    print(f"{done}/{total}  {trial.label}  {shown}  {result['seconds']:.0f} s", file=sys.stderr, flush=True)
+    scores = [f"{name} {result[name]:.3f}" for name in ("val", "test") if isinstance(result.get(name), float)]
+    words = [f"{done}/{total}", trial.label, *scores, f"{result['seconds']:.0f} s"]
+    print("  ".join(words), file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -72,12 +72,22 @@ class Session:
     def runs(self, trials: Mapping[Key, Trial], *, alone: bool = False) -> dict[Key, list[Result]]:
         """Every trial with every seed, all made together: results by the trial's key, of these seeds and of any that
         an earlier sitting has made beyond them."""
+        self.make(trials, alone=alone)
+        made = self.made(trials)
+        if made is None:
+            raise Unfinished(self.left[-1])
+        return made
+
+    def make(self, trials: Mapping[Key, Trial], *, alone: bool = False) -> None:
         asked = [trial.with_settings(seed=seed) for trial in trials.values() for seed in range(self.seeds)]
         self.attempt(lambda: self.trials.run(asked, alone=alone))
-        made = {key: self.trials.seeds(trial, self.seeds) for key, trial in trials.items()}
-        if not all(made.values()):
-            raise Unfinished(self.left[-1])
-        return {key: [record["result"] for record in records.values()] for key, records in made.items()}
+
+    def made(self, trials: Mapping[Key, Trial]) -> dict[Key, list[Result]] | None:
+        """Results by the trial's key; None where one of them has no seed at all."""
+        found = {key: self.trials.seeds(trial, self.seeds) for key, trial in trials.items()}
+        if not all(found.values()):
+            return None
+        return {key: [record["result"] for record in records.values()] for key, records in found.items()}
 
     def timed(self, trials: Mapping[Key, Trial]) -> dict[Key, Result]:
         """Every trial once on this machine, never beside each other."""

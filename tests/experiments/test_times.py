@@ -1,0 +1,100 @@
+"""Figure 2A: times of several machines side by side, and the claims of the ledger that rest on them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphsage.experiments import evidence_times, figure2a
+from graphsage.experiments.evidence import Records
+from graphsage.experiments.plots import pictures
+from graphsage.experiments.record import MEASURED, spread
+from graphsage.experiments.sections import sections
+from graphsage.experiments.session import Session
+from graphsage.training.sweep import Unfinished
+from reproduction import read, session, two_sources
+
+Row = dict[str, Any]
+
+
+def timed(name: str, step: float, pass_seconds: float, factor: float | None = None) -> Row:
+    row: Row = {"row": name, "pass_seconds": spread([pass_seconds])}
+    if factor is not None:
+        row |= {"supervised_step_milliseconds": spread([step]), "deepwalk_inference_factor": factor,
+                "deepwalk_exact_factor": 3 * factor}  # fmt: skip
+    return row
+
+
+def on(rows: list[Row], *elsewhere: list[Row]) -> Records:
+    others = [{"device": f"machine {number}", "rows": those} for number, those in enumerate(elsewhere, 2)]
+    return {**dict.fromkeys(MEASURED), "figure2a": {"device": "machine 1", "rows": rows, "elsewhere": others}}
+
+
+FAST = [timed("GraphSAGE-pool", 10, 90, 400), timed("GraphSAGE-LSTM", 20, 360, 40), timed("DeepWalk", 0, 10)]
+LONG = [FAST[0], timed("GraphSAGE-LSTM", 120, 900, 40), FAST[2]]
+SLOW = [timed("GraphSAGE-pool", 10, 15, 50), timed("DeepWalk", 0, 10)]
+
+
+def test_times_are_compared_as_the_paper_does() -> None:
+    assert evidence_times.lstm_slower(on(FAST)).ours == "2.0 x (20 and 10 ms a step)"
+    assert evidence_times.lstm_slowest(on(FAST)).holds
+    told = "126 x (pool 400 x, LSTM 40 x; beside exact inference pool 1200 x, LSTM 120 x)"
+    assert evidence_times.deepwalk_inference(on(FAST)).ours == told
+    assert evidence_times.deepwalk_inference(on(FAST)).holds
+    assert evidence_times.deepwalk_training(on(FAST)).ours.startswith("3.6 x")  # five passes of 10 s, and one of 180
+    assert evidence_times.deepwalk_training(on(FAST)).holds
+    assert evidence_times.deepwalk_training(on(LONG)).why.startswith("more than 5")
+    assert evidence_times.lstm_slowest(on(LONG)).why.endswith("12 times as long as the fastest")
+    assert evidence_times.deepwalk_inference(on(SLOW)).holds is False
+    assert evidence_times.deepwalk_training(on(SLOW)).holds is False
+    assert evidence_times.deepwalk_inference(on(FAST[:2])).pending
+    assert evidence_times.lstm_slower(dict.fromkeys(MEASURED)).pending
+
+
+def test_a_claim_about_times_holds_where_it_holds_on_every_machine() -> None:
+    both = evidence_times.deepwalk_inference(on(FAST, SLOW))
+    assert both.holds is False
+    assert both.ours.startswith("126 x on machine 1, 50 x on machine 2 (machine 1: pool 400 x")
+    assert both.why == f"on machine 2: {evidence_times.HEAVY}"
+    assert evidence_times.deepwalk_inference(on(FAST, FAST)).holds
+
+
+def moved(here: Session, machine: str = "another machine") -> Session:
+    """The same folder on another computer."""
+    elsewhere: type[Session] = type("Elsewhere", (Session,), {"machine": machine})
+    return elsewhere(**vars(here))
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("timed")
+    here = session(two_sources(folder)[:1], folder / "out")
+    figure2a.run(moved(here))
+    figure2a.run(here)
+    return folder / "out"
+
+
+def test_times_of_two_machines_stand_beside_each_other(out: Path) -> None:
+    record = read(out, "figure2a")
+    names = [row["row"] for row in record["rows"]]
+    assert names[-1] == "DeepWalk"
+    assert len(names) == 5
+    (other,) = record["elsewhere"]
+    assert other["device"] == "another machine"
+    assert [row["row"] for row in other["rows"]] == names
+    assert other["rows"][0]["embed_microseconds"] != record["rows"][0]["embed_microseconds"]
+    (section,) = sections({"figure2a": record})
+    assert [row[0] for row in section.tables[0].rows] == [record["device"]] * 5 + ["another machine"] * 5
+    alone = pictures({"figure2a": {**record, "elsewhere": []}})["figure2a"]
+    assert pictures({"figure2a": record})["figure2a"] != alone
+
+
+def test_a_machine_without_time_puts_together_what_others_have_timed(out: Path, tmp_path: Path) -> None:
+    third = moved(session(two_sources(tmp_path)[:1], out, minutes=0), "a third machine")
+    figure2a.run(third)
+    record = read(out, "figure2a")
+    assert third.left
+    assert "a third machine" not in figure2a.by_machine(record)
+    assert len(figure2a.by_machine(record)) == 2
+    with pytest.raises(Unfinished):
+        figure2a.run(moved(session(two_sources(tmp_path / "new")[:1], tmp_path / "nothing", minutes=0)))
