@@ -1,16 +1,18 @@
 """Figure 2A: times of several machines side by side, and the claims of the ledger that rest on them."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphsage.experiments import evidence_times, figure2a
+from graphsage.experiments import evidence_times, figure2a, figure2b
 from graphsage.experiments.evidence import Records
 from graphsage.experiments.plots import pictures
 from graphsage.experiments.record import MEASURED, spread
 from graphsage.experiments.sections import sections
 from graphsage.experiments.session import Session
+from graphsage.sealed import read_sealed
 from graphsage.training.sweep import Unfinished
 from reproduction import read, session, two_sources
 
@@ -92,9 +94,25 @@ def test_times_of_two_machines_stand_beside_each_other(out: Path) -> None:
 def test_a_machine_without_time_puts_together_what_others_have_timed(out: Path, tmp_path: Path) -> None:
     third = moved(session(two_sources(tmp_path)[:1], out, minutes=0), "a third machine")
     figure2a.run(third)
-    record = read(out, "figure2a")
     assert third.left
-    assert "a third machine" not in figure2a.by_machine(record)
-    assert len(figure2a.by_machine(record)) == 2
+    assert set(figure2a.by_machine(read(out, "figure2a"))) == {"another machine", f"{os.cpu_count()} cores"}
     with pytest.raises(Unfinished):
         figure2a.run(moved(session(two_sources(tmp_path / "new")[:1], tmp_path / "nothing", minutes=0)))
+
+
+def test_steps_are_timed_here_and_else_all_taken_from_one_other_machine(tmp_path: Path) -> None:
+    sources, out = two_sources(tmp_path)[:1], tmp_path / "out"
+    figure2b.run(moved(session(sources, out)))
+
+    def timed_on(here: Session) -> set[str]:
+        figure2b.run(here)
+        return {point["timed_on"] for point in read(out, "figure2b")["points"]}
+
+    assert timed_on(session(sources, out, minutes=0)) == {"another machine"}
+    assert timed_on(session(sources, out)) == {f"{os.cpu_count()} cores"}
+    third = moved(session(sources, out, minutes=0), "a third machine")
+    assert timed_on(third) == {f"{os.cpu_count()} cores"}
+    for path in (out / "trials" / "tiny").glob("one-time-s-4-*.json"):
+        if read_sealed(path)["settings"]["machine"] != "another machine":
+            path.unlink()
+    assert timed_on(third) == {"another machine"}

@@ -19,8 +19,7 @@ from graphsage.experiments.trials import make_trial, wait_for
 from graphsage.graph.split import TRAIN, training_graph
 from graphsage.kernels.random import Stream
 from graphsage.sampling.walks import walk_pairs
-from graphsage.sealed import read_sealed
-from graphsage.training.sweep import Result, Trial, Unfinished
+from graphsage.training.sweep import Result, Trial
 from graphsage.training.train import choose_device
 
 WALKS, PASSES, BATCH = 50, 5, 512
@@ -31,11 +30,10 @@ def run(session: Session) -> Path:
     """Times of this machine, and beside them those that others have left in the same folder."""
     source = session.largest
     data = opened(source)
-    session.make(methods(session, source, session.machine), alone=True)
-    found = {machine: session.made(methods(session, source, machine)) for machine in machines(session, source)}
-    timed = [{"device": machine, "rows": compared(runs)} for machine, runs in found.items() if runs is not None]
-    if not timed:
-        raise Unfinished(session.left[-1])
+    here = methods(session, source, session.machine)
+    session.make(here, alone=True)
+    timed = [{"device": machine, "rows": compared(session.made(methods(session, source, machine)))}
+             for machine in session.machines(here, session.machine)]  # fmt: skip
     body = {"data": {source.name: facts(data)}, "unseen_nodes": len(unseen(data, None)),
             "timed_nodes": len(unseen(data, session.profile.timed_nodes)), **timed[0],
             "elsewhere": timed[1:]}  # fmt: skip
@@ -53,14 +51,6 @@ def methods(session: Session, source: Source, machine: str) -> dict[str, Trial]:
     if opened(source).one_graph:
         found["DeepWalk"] = make_trial("timed deepwalk", "time DeepWalk", source, **common, threads=1)
     return found
-
-
-def machines(session: Session, source: Source) -> list[str]:
-    """This one, and others whose times of the same data lie in the folder of trials."""
-    words, _, _ = next(iter(methods(session, source, session.machine).values())).file_name().rpartition("-")
-    records = [read_sealed(path) for path in session.trials.folder.glob(f"{words}-*.json")]
-    others = {str(record["settings"]["machine"]) for record in records}
-    return [session.machine, *sorted(others - {session.machine})]
 
 
 def compared(runs: Mapping[str, Sequence[Result]]) -> list[dict[str, Any]]:

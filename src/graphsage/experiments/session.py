@@ -69,35 +69,40 @@ class Session:
         except Unfinished as more:
             self.left.append(more.left)
 
-    def runs(self, trials: Mapping[Key, Trial], *, alone: bool = False) -> dict[Key, list[Result]]:
-        """Every trial with every seed, all made together: results by the trial's key, of these seeds and of any that
-        an earlier sitting has made beyond them."""
-        self.make(trials, alone=alone)
-        made = self.made(trials)
-        if made is None:
+    def runs(self, trials: Mapping[Key, Trial]) -> dict[Key, list[Result]]:
+        """Every trial with every seed, all made together: results by the trial's key."""
+        self.make(trials)
+        found = self.made(trials)
+        if not all(found.values()):
             raise Unfinished(self.left[-1])
-        return made
+        return found
 
     def make(self, trials: Mapping[Key, Trial], *, alone: bool = False) -> None:
         asked = [trial.with_settings(seed=seed) for trial in trials.values() for seed in range(self.seeds)]
         self.attempt(lambda: self.trials.run(asked, alone=alone))
 
-    def made(self, trials: Mapping[Key, Trial]) -> dict[Key, list[Result]] | None:
-        """Results by the trial's key; None where one of them has no seed at all."""
-        found = {key: self.trials.seeds(trial, self.seeds) for key, trial in trials.items()}
-        if not all(found.values()):
-            return None
-        return {key: [record["result"] for record in records.values()] for key, records in found.items()}
+    def made(self, trials: Mapping[Key, Trial]) -> dict[Key, list[Result]]:
+        """Results of these seeds and of any that an earlier sitting has made beyond them."""
+        seeds = {key: self.trials.seeds(trial, self.seeds) for key, trial in trials.items()}
+        return {key: [record["result"] for record in records.values()] for key, records in seeds.items()}
 
-    def timed(self, trials: Mapping[Key, Trial]) -> dict[Key, Result]:
-        """Every trial once on this machine, never beside each other."""
-        asked = {key: trial.with_settings(machine=self.timed_on, seed=0) for key, trial in trials.items()}
-        self.attempt(lambda: self.trials.run(asked.values(), alone=True))
-        made = {key: self.trials.record(trial) for key, trial in asked.items()}
-        there = {key: record["result"] for key, record in made.items() if record is not None}
-        if len(there) < len(trials):
+    def timed(self, trials: Mapping[Key, Trial]) -> tuple[str, dict[Key, Result]]:
+        """Every trial once, never beside each other, and the machine: this one, or one that has timed all before."""
+        here = [trial.with_settings(machine=self.timed_on, seed=0) for trial in trials.values()]
+        self.attempt(lambda: self.trials.run(here, alone=True))
+        first = self.machines(trials, self.timed_on)[0]
+        there = [trial.with_settings(machine=first, seed=0) for trial in trials.values()]
+        return first, dict(zip(trials, self.trials.run(there), strict=True))
+
+    def machines(self, trials: Mapping[Key, Trial], here: str) -> list[str]:
+        """Those whose times of all these trials lie in the folder, `here` first."""
+        words, _, _ = next(iter(trials.values())).file_name().rpartition("-")
+        names = {str(read_sealed(path)["settings"]["machine"]) for path in self.trials.folder.glob(f"{words}-*.json")}
+        asked = {name: [trial.with_settings(machine=name, seed=0) for trial in trials.values()] for name in names}
+        found = [name for name in asked if all(self.trials.has(trial) for trial in asked[name])]
+        if not found:
             raise Unfinished(self.left[-1])
-        return there
+        return sorted(found, key=lambda name: (name != here, name))
 
     def swept(self, trials: Mapping[Key, Trial]) -> dict[Key, Swept]:
         """Supervised trials of an aggregator's own width, each with the learning rate that validation chose for it."""

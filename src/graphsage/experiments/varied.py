@@ -49,9 +49,9 @@ def timed(session: Session, sources: Sequence[Source], variants: Sequence[Varian
     body = varied(session, sources, variants, settings, scores)
     few = {**settings, "steps": session.profile.timed_steps}
     named = [replace(variant, label=f"time {variant.label}") for variant in variants]
-    steps = session.timed(_trials("timed step", sources, named, few))
+    machine, steps = session.timed(_trials("timed step", sources, named, few))
     for point, step in zip(body["points"], steps.values(), strict=True):
-        point |= {"step_milliseconds": round(step["step_milliseconds"], 3), "timed_on": session.timed_on}
+        point |= {"step_milliseconds": round(step["step_milliseconds"], 3), "timed_on": machine}
     return body
 
 

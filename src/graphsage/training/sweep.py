@@ -142,6 +142,9 @@ class Trials:
         self.used.add(path.name)
         return record
 
+    def has(self, trial: Trial) -> bool:
+        return (self.folder / trial.file_name()).exists()
+
     def seeds(self, trial: Trial, asked: int) -> dict[int, dict[str, Any]]:
         """The records of a trial by its seed: those of the `asked` seeds that there are, and of any that follow."""
         found: dict[int, dict[str, Any]] = {}
