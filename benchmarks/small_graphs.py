@@ -21,7 +21,9 @@ from graphsage.baselines.features import logistic_regression
 from graphsage.datasets.table_spec import TableSpec
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.experiments.choose import chosen, grid
-from graphsage.experiments.record import earlier_rows, rows, write_result
+from graphsage.experiments.record import hardware, versions, write_result
+from graphsage.experiments.scored import rows
+from graphsage.sealed import read_sealed
 from graphsage.training.score import Run, Score, opened, score
 
 GRAPHS = ("amazon_photo", "amazon_cs", "pubmed", "coauthor_cs")
@@ -29,6 +31,16 @@ EPOCHS = (5, 10)
 LONGEST = [{"epochs": max(EPOCHS)}]
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 RATES = [{"lr": 0.01}, {"lr": 0.003}]
+
+
+def earlier_rows(path: Path) -> list[dict[str, Any]]:
+    """Rows that an earlier sitting wrote, on the same hardware with the same libraries."""
+    if not path.exists():
+        return []
+    record = read_sealed(path)
+    same = record["hardware"] == hardware() and record["versions"] == versions()
+    found: list[dict[str, Any]] = record["rows"] if same else []
+    return found
 
 
 def tables(folder: Path, seed: int) -> TableSpec:

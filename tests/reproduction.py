@@ -7,7 +7,8 @@ import torch
 
 from graphsage.experiments.data import Source
 from graphsage.experiments.profile import Profile
-from graphsage.experiments.session import Session, start
+from graphsage.experiments.reproduce import start
+from graphsage.experiments.session import Session
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
 from graphsage.sealed import read_sealed

@@ -15,7 +15,7 @@ KINDS = {"games": "a game to play with friends", "libs": "a shared library of fu
 def folder(tmp_path: Path) -> Path:
     """60 packages of three sections over all releases, each related to two of its own section."""
     kinds = list(KINDS.items()) * 20
-    releases = [debian.ORDER[min(number // 10, 4)] for number in range(60)]
+    releases = [debian.RELEASES[min(number // 10, 4)] for number in range(60)]
     with (tmp_path / "nodes.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "release", "section", "description"])

@@ -16,8 +16,7 @@ from graphsage.experiments.data import Source, opened, parse_data
 from graphsage.experiments.plots import DRAWN, pictures
 from graphsage.experiments.profile import profile_named
 from graphsage.experiments.report import markdown, read_records
-from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce
-from graphsage.experiments.session import start
+from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce, start
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
 from planted import planted_graph, planted_split

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphsage.experiments import scored
-from graphsage.experiments.scored import unfinished
+from graphsage.experiments.scored import rows, unfinished
 from graphsage.graph.storage import save_graph
 from graphsage.training.score import Run, Score
 from planted import SMALL, planted_graph, planted_split
@@ -51,3 +51,18 @@ def test_an_interrupted_experiment_goes_on_where_it_was(
     with unfinished(tmp_path / "unfinished") as score_all:
         score_all(runs[:1])
     assert made == [*runs[1:], runs[0]]  # a later experiment makes all again
+
+
+def test_scores_of_one_label_share_a_row_and_unmeasured_numbers_are_left_out() -> None:
+    scores = [
+        Score("a", {"lr": 1, "seed": 0}, {"val": (0.1, 0.0), "test": (0.2, 0.3)}, {"test": 0.5}, (), 6.0, "cpu"),
+        Score("a", {"lr": 1, "seed": 1}, {"val": (0.3, 0.0), "test": (0.4, 0.5)}, {"test": 0.7}, (), 8.0, "cpu"),
+        Score("b", {"seed": 0}, {"val": (0.9, 0.8)}, {}, (), 1.0, "cpu"),
+    ]
+    first, second = rows(scores)
+    assert (first["label"], first["settings"], first["seeds"]) == ("a", {"lr": 1}, [0, 1])
+    assert first["test_micro_f1"]["mean"] == pytest.approx(0.3)
+    assert first["sampled_test_micro_f1"]["values"] == [0.5, 0.7]
+    assert first["test_macro_f1"]["values"] == [0.3, 0.5]
+    assert second["val_micro_f1"]["mean"] == 0.9
+    assert not {"test_micro_f1", "sampled_test_micro_f1"} & set(second)

@@ -11,8 +11,8 @@ from graphsage.experiments.data import Source
 from graphsage.experiments.profile import profile_named
 from graphsage.experiments.record import LAYOUT, hardware, machine
 from graphsage.experiments.report import read_records
-from graphsage.experiments.reproduce import main, open_session
-from graphsage.experiments.session import Session, start
+from graphsage.experiments.reproduce import main, open_session, start
+from graphsage.experiments.session import Session
 from graphsage.experiments.table1 import FORMS
 from graphsage.sealed import write_sealed
 from graphsage.training.sweep import Result, Trial, Trials

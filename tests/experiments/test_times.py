@@ -9,7 +9,7 @@ import pytest
 from graphsage.experiments import evidence_times, figure2a, figure2b
 from graphsage.experiments.evidence import Records
 from graphsage.experiments.plots import pictures
-from graphsage.experiments.record import MEASURED, spread
+from graphsage.experiments.record import MEASURED, by_machine, spread
 from graphsage.experiments.sections import sections
 from graphsage.experiments.session import Session
 from graphsage.sealed import read_sealed
@@ -95,7 +95,7 @@ def test_a_machine_without_time_puts_together_what_others_have_timed(out: Path, 
     third = moved(session(two_sources(tmp_path)[:1], out, minutes=0), "a third machine")
     figure2a.run(third)
     assert third.left
-    assert set(figure2a.by_machine(read(out, "figure2a"))) == {"another machine", f"{os.cpu_count()} cores"}
+    assert set(by_machine(read(out, "figure2a"))) == {"another machine", f"{os.cpu_count()} cores"}
     with pytest.raises(Unfinished):
         figure2a.run(moved(session(two_sources(tmp_path / "new")[:1], tmp_path / "nothing", minutes=0)))
 

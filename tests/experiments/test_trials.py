@@ -6,8 +6,9 @@ import pytest
 
 from graphsage.experiments import kinds, steps
 from graphsage.experiments.data import Named, Source
+from graphsage.experiments.kinds import Evaluate
 from graphsage.experiments.steps import seconds_per_step, timed_training, usual_step
-from graphsage.experiments.trials import NOT_SETTINGS, Evaluate
+from graphsage.experiments.trials import NOT_SETTINGS
 from graphsage.training.config import Config
 from graphsage.training.loop import Event
 from graphsage.training.sweep import Result, Trial

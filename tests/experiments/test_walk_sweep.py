@@ -8,8 +8,9 @@ import pytest
 from graphsage.baselines.deepwalk import CONTEXTS
 from graphsage.experiments.data import Source
 from graphsage.experiments.figure3 import walk_lines
+from graphsage.experiments.reproduce import start
 from graphsage.experiments.rows import walk_row
-from graphsage.experiments.session import Session, start
+from graphsage.experiments.session import Session
 from graphsage.experiments.walks import WALKS, chosen_walks, first_walks, walked
 from graphsage.training.sweep import Result, Trial, Unfinished
 from reproduction import TINY, session

@@ -38,7 +38,7 @@ def command(
                                        help="Make only these learning rates of the sweeps.")] = "",
     small: Annotated[bool, typer.Option("--small", help="Make only the small models of pool and LSTM.")] = False,
     no_deepwalk: Annotated[bool, typer.Option("--no-deepwalk",
-                                              help="Leave DeepWalk's rows of table1 to another piece.")] = False,
+                                              help="Leave DeepWalk (table1, figure3) to another piece.")] = False,
     tf32: Annotated[bool, typer.Option(
         "--tf32", help="Multiply in TF32 on a GPU: pool and LSTM take about half the time. Results tell it.")] = False,
     device: Device = "auto",

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from graphsage.atomic import atomic_folder
+from graphsage.datasets.table_spec import TableSpec
 from graphsage.errors import DataError
 
+RELEASES = ("bullseye", "bookworm", "trixie", "forky", "sid")
 KINDS = {"Pre-Depends": "depends", "Depends": "depends", "Recommends": "recommends", "Suggests": "suggests"}
 _NAME = re.compile(r"\s*([a-z0-9][a-z0-9+.\-]*)")
 _OPENERS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
@@ -59,6 +61,13 @@ def build_debian(releases: Sequence[Release], out: Path) -> tuple[int, int]:
 def is_debian_folder(path: Path) -> bool:
     """Whether `path` holds the two tables and nothing else, so that it can be replaced."""
     return path.is_dir() and {file.name for file in path.iterdir()} == {"nodes.csv", "edges.csv"}
+
+
+def debian_tables(folder: Path, train_until: str, val_until: str | None = None) -> TableSpec:
+    """The two tables with packages' sections to learn, split by release."""
+    return TableSpec(nodes=str(folder / "nodes.csv"), edges=str(folder / "edges.csv"), label="section",
+                     text=("description",), time="release", edge_time="release", time_order=RELEASES,
+                     train_until=train_until, val_until=val_until)  # fmt: skip
 
 
 _COLUMNS = ("id", "release", "section", "installed_kb", "tags", "description")

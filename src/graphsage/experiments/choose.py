@@ -7,8 +7,6 @@ from typing import Any
 
 from graphsage.training.score import Score
 
-RATES = (0.01, 0.003, 0.001)
-
 
 def grid(*choices: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Every combination of one element from each of `choices`."""

@@ -103,9 +103,9 @@ def opened(source: Source) -> Named:
 
 
 def _open(source: Source) -> tuple[Dataset, Split]:
+    from graphsage.datasets.debian import debian_tables
     from graphsage.datasets.open import open_data
     from graphsage.datasets.tables import open_tables
-    from graphsage.experiments.debian import tables as debian_tables
 
     if source.name == "debian" and source.path is not None and (Path(source.path) / "nodes.csv").is_file():
         data = open_tables(debian_tables(Path(source.path), train_until="trixie"))

@@ -21,27 +21,20 @@ from pathlib import Path
 from typing import Any
 
 from graphsage.baselines.features import logistic_scores
-from graphsage.datasets.table_spec import TableSpec
+from graphsage.datasets.debian import RELEASES, debian_tables
 from graphsage.experiments.choose import chosen, grid
-from graphsage.experiments.record import rows, write_result
-from graphsage.experiments.scored import ScoreAll, unfinished
+from graphsage.experiments.record import write_result
+from graphsage.experiments.scored import ScoreAll, rows, unfinished
 from graphsage.training.score import Run, opened
 
-ORDER = ("bullseye", "bookworm", "trixie", "forky", "sid")
 EPOCHS = (3, 6)
 POINTS = [{}, *grid([{"max_degree": None}], [{"lr": 0.01}, {"lr": 0.003}], [{}, {"head_scale": True, "dropout": 0.5}])]
 """The paper's settings, and four without its cap of 128 neighbors: Debian has packages that thousands depend on."""
 
 
-def tables(folder: Path, train_until: str, val_until: str | None = None) -> TableSpec:
-    return TableSpec(nodes=str(folder / "nodes.csv"), edges=str(folder / "edges.csv"), label="section",
-                     text=("description",), time="release", edge_time="release", time_order=ORDER,
-                     train_until=train_until, val_until=val_until)  # fmt: skip
-
-
 def sweep(folder: Path, score_all: ScoreAll, device: str) -> dict[str, Any]:
     """Every point of the grid once, with one seed."""
-    spec = tables(folder, train_until="bookworm", val_until="trixie")
+    spec = debian_tables(folder, train_until="bookworm", val_until="trixie")
     longest = {"epochs": max(EPOCHS)}
     runs = [Run("sweep", spec, "time", {**point, **longest}, device, parts=()) for point in POINTS]
     return chosen(score_all(runs), EPOCHS)
@@ -49,7 +42,7 @@ def sweep(folder: Path, score_all: ScoreAll, device: str) -> dict[str, Any]:
 
 def final(folder: Path, score_all: ScoreAll, device: str, seeds: int, best: dict[str, Any]) -> dict[str, Any]:
     """The chosen settings with `seeds` seeds."""
-    spec = tables(folder, train_until="trixie")
+    spec = debian_tables(folder, train_until="trixie")
     name = "GraphSAGE-mean, chosen on validation"
     settings = [{**best, "seed": seed} for seed in range(seeds)]
     runs = [Run(name, spec, "time", one, device, parts=("test",)) for one in settings]
@@ -57,7 +50,7 @@ def final(folder: Path, score_all: ScoreAll, device: str, seeds: int, best: dict
 
 
 def baselines(folder: Path) -> dict[str, Any]:
-    return {"baselines": logistic_scores(*opened(tables(folder, train_until="trixie"), "time"))}
+    return {"baselines": logistic_scores(*opened(debian_tables(folder, train_until="trixie"), "time"))}
 
 
 def cost(folder: Path, best: dict[str, Any]) -> dict[str, Any]:
@@ -79,9 +72,9 @@ def cost(folder: Path, best: dict[str, Any]) -> dict[str, Any]:
 
 def whole_command(folder: Path, settings: dict[str, Any], out: Path) -> list[str]:
     """What a person types to train with these settings."""
-    spec = tables(folder, train_until="trixie")
+    spec = debian_tables(folder, train_until="trixie")
     flags = ["--nodes", str(spec.nodes), "--edges", spec.edges, "--label", "section", "--text", "description",
-             "--time", "release", "--edge-time", "release", "--time-order", ",".join(ORDER),
+             "--time", "release", "--edge-time", "release", "--time-order", ",".join(RELEASES),
              "--train-until", "trixie"]  # fmt: skip
     for name, value in settings.items():
         flag = f"--{name.replace('_', '-')}"

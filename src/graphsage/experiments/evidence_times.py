@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphsage.experiments.evidence import Found, Records, missing
-from graphsage.experiments.figure2a import PASSES, by_machine
-from graphsage.experiments.record import short
+from graphsage.experiments.figure2a import PASSES
+from graphsage.experiments.record import by_machine, short
 
 HEAVY = "LSTM and pool cost far more here than GCN and mean"
 Rows = dict[str, dict[str, Any]]

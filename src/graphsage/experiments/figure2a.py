@@ -66,11 +66,6 @@ def compared(runs: Mapping[str, Sequence[Result]]) -> list[dict[str, Any]]:
     return [{"row": name, **row} for name, row in rows.items()]
 
 
-def by_machine(record: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The rows of a record, by the machine that they were timed on."""
-    return {timed["device"]: timed["rows"] for timed in (record, *record.get("elsewhere", ()))}
-
-
 def usual(times: dict[str, Any]) -> float:
     """The median: others on the machine can only make a time longer."""
     return float(statistics.median(times["values"]))

@@ -5,9 +5,8 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from graphsage.experiments.figure2a import by_machine
 from graphsage.experiments.paper import ROWS
-from graphsage.experiments.record import short
+from graphsage.experiments.record import by_machine, short
 
 COLORS = {
     "Random": "#9a9a9a", "Raw features": "#5c5c5c", "DeepWalk": "#c98a1b", "DeepWalk + features": "#8c5a00",

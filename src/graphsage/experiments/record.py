@@ -1,7 +1,6 @@
 """Records of results: scores over seeds, and everything needed to judge the number."""
 
 import importlib.metadata
-import json
 import platform
 import statistics
 from collections.abc import Iterable, Mapping
@@ -10,7 +9,6 @@ from typing import Any
 
 from graphsage.errors import DataError
 from graphsage.sealed import read_sealed, write_sealed
-from graphsage.training.score import Score
 
 MEASURED = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon")
 EXPERIMENTS = (*MEASURED, "claims")
@@ -22,27 +20,6 @@ ON_CPU = ("random", "features", "deepwalk", "rotation")
 IN_TF32 = ("graphsage", "timed step")
 """Kinds of trials that --tf32 is for."""
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "graphsage")
-
-
-def rows(scores: list[Score]) -> list[dict[str, Any]]:
-    """One row for each label: mean and spread over its runs (seeds), with the values themselves."""
-    labels = list(dict.fromkeys(score.label for score in scores))
-    made: list[dict[str, Any]] = []
-    for label in labels:
-        group = [score for score in scores if score.label == label]
-        settings = {k: v for k, v in group[0].settings.items() if k != "seed"}
-        made.append({
-            "label": label,
-            "settings": settings,
-            "seeds": [score.settings.get("seed", 0) for score in group],
-        })  # fmt: skip
-        for part in group[0].exact:
-            made[-1] |= {f"{part}_micro_f1": spread(score.exact[part][0] for score in group),
-                         f"{part}_macro_f1": spread(score.exact[part][1] for score in group)}  # fmt: skip
-        made[-1]["train_seconds"] = spread(score.train_seconds for score in group)
-        for part in group[0].sampled:
-            made[-1][f"sampled_{part}_micro_f1"] = spread(score.sampled[part] for score in group)
-    return made
 
 
 def spread(values: Iterable[float]) -> dict[str, Any]:
@@ -77,14 +54,9 @@ def read_result(path: Path) -> dict[str, Any] | None:
     return record
 
 
-def earlier_rows(path: Path) -> list[dict[str, Any]]:
-    """Rows that an earlier piece of the same experiment wrote, on the same hardware with the same libraries."""
-    if not path.exists():
-        return []
-    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    same = record["hardware"] == hardware() and record["versions"] == versions()
-    found: list[dict[str, Any]] = record["rows"] if same else []
-    return found
+def by_machine(record: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of Figure 2A, by the machine that they were timed on."""
+    return {timed["device"]: timed["rows"] for timed in (record, *record.get("elsewhere", ()))}
 
 
 def hardware(device: str = "auto", *, tf32: bool = False) -> dict[str, Any]:

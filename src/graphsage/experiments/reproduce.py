@@ -7,19 +7,23 @@ python -m graphsage.experiments.reproduce all --data ppi=PATH --data setmm --dat
 import argparse
 import importlib
 import importlib.util
+import math
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from graphsage.errors import ConfigError, GraphSageError
-from graphsage.experiments.data import parse_data
-from graphsage.experiments.profile import AGGREGATORS, FULL, TASKS, profile_named
-from graphsage.experiments.record import EXPERIMENTS
+from graphsage.experiments.data import Source, parse_data
+from graphsage.experiments.kinds import Evaluate
+from graphsage.experiments.profile import AGGREGATORS, FULL, TASKS, Profile, profile_named
+from graphsage.experiments.record import EXPERIMENTS, hardware, versions
 from graphsage.experiments.report import write_report
-from graphsage.experiments.session import Inapplicable, Session, start
+from graphsage.experiments.session import Inapplicable, Session
 from graphsage.experiments.table1 import FORMS
-from graphsage.training.sweep import Result, Trial, Unfinished
+from graphsage.training.sweep import Result, Trial, Trials, Unfinished
+from graphsage.training.train import choose_device
 
 READERS = ("wilcoxon", "claims")
 """They read what others wrote, and no data."""
@@ -83,6 +87,24 @@ def open_session(data: Sequence[str], profile: str, out: Path, *, what: str = "a
     return start(sources, profile_named(profile), out, only=words, rates=swept, **options)
 
 
+def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: int | None = None, jobs: int = 1,
+          device: str = "auto", minutes: float | None = None, only: Sequence[str] = (), rates: Sequence[float] = (),
+          small: bool = False, walks: bool = True, tf32: bool = False, on_done: Any = None) -> Session:  # fmt: skip
+    """A session whose trials lie in `OUT/trials/PROFILE`; after `minutes` no new trial is begun."""
+    if seeds is not None and seeds < 1:
+        raise ConfigError(f"seeds must be at least 1; got {seeds}")
+    if jobs < 1:
+        raise ConfigError(f"jobs must be at least 1; got {jobs}")
+    if minutes is not None and not 0 <= minutes < math.inf:
+        raise ConfigError(f"--minutes must be a number from 0 on; got {minutes}")
+    if tf32 and choose_device(device).type != "cuda":
+        raise ConfigError("--tf32 is for a GPU, and there is none to use here; leave it out")
+    deadline = None if minutes is None else time.monotonic() + 60 * minutes
+    trials = Trials(out / "trials" / profile.name, Evaluate(sources, device, tf32), jobs, deadline, on_done,
+                    {"hardware": hardware(device, tf32=tf32), "versions": versions()})  # fmt: skip
+    return Session(sources, profile, out, trials, seeds or profile.seeds, frozenset(only), tuple(rates), small, walks)
+
+
 def tell(trial: Trial, result: Result, done: int, total: int) -> None:
     """One line for each trial that was made."""
     scores = [f"{name} {result[name]:.3f}" for name in ("val", "test") if isinstance(result.get(name), float)]
@@ -102,7 +124,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="tasks, forms and aggregators of table1, such as supervised,mean")
     parser.add_argument("--rates", default="", help="make only these of the profile's learning rates")
     parser.add_argument("--small", action="store_true", help="make only the small models of pool and LSTM")
-    parser.add_argument("--no-deepwalk", action="store_true", help="leave DeepWalk's rows of Table 1 to another piece")
+    parser.add_argument(
+        "--no-deepwalk", action="store_true", help="leave DeepWalk (table1, figure3) to another piece"
+    )
     parser.add_argument("--tf32", action="store_true", help="multiply in TF32 on a GPU")
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args(arguments)

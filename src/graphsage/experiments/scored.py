@@ -1,4 +1,5 @@
-"""Runs of the experiments on one data set, made as trials of a sweep: each once, several at a time, resumable."""
+"""Runs of the experiments on one data set, made as trials of a sweep: each once, several at a time, resumable; and the
+rows of a table that they make."""
 
 import json
 import shutil
@@ -9,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from graphsage.experiments.record import spread
 from graphsage.training.score import Run, Score, score
 from graphsage.training.sweep import Result, Trial, Trials
 
@@ -31,6 +33,27 @@ def unfinished(folder: Path, jobs: int = 1) -> Iterator[ScoreAll]:
 
     yield score_all
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def rows(scores: list[Score]) -> list[dict[str, Any]]:
+    """One row for each label: mean and spread over its runs (seeds), with the values themselves."""
+    labels = list(dict.fromkeys(score.label for score in scores))
+    made: list[dict[str, Any]] = []
+    for label in labels:
+        group = [score for score in scores if score.label == label]
+        settings = {k: v for k, v in group[0].settings.items() if k != "seed"}
+        made.append({
+            "label": label,
+            "settings": settings,
+            "seeds": [score.settings.get("seed", 0) for score in group],
+        })  # fmt: skip
+        for part in group[0].exact:
+            made[-1] |= {f"{part}_micro_f1": spread(score.exact[part][0] for score in group),
+                         f"{part}_macro_f1": spread(score.exact[part][1] for score in group)}  # fmt: skip
+        made[-1]["train_seconds"] = spread(score.train_seconds for score in group)
+        for part in group[0].sampled:
+            made[-1][f"sampled_{part}_micro_f1"] = spread(score.sampled[part] for score in group)
+    return made
 
 
 @dataclass(frozen=True)

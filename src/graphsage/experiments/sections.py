@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from graphsage.experiments.claims import FAILS, HOLDS, PENDING, UNTESTED
-from graphsage.experiments.figure2a import by_machine
-from graphsage.experiments.record import short
+from graphsage.experiments.record import by_machine, short
 from graphsage.experiments.section import Record, Section, Table, value
 from graphsage.experiments.table1_sections import settings, table1
 

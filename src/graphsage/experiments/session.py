@@ -1,6 +1,5 @@
 """What every experiment of one reproduction shares: data, profile, the folder of trials, and how results are kept."""
 
-import math
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,11 +11,10 @@ from graphsage.experiments.data import Source, opened
 from graphsage.experiments.paper import FIGURES
 from graphsage.experiments.pieces import joined
 from graphsage.experiments.profile import Profile
-from graphsage.experiments.record import LAYOUT, hardware, machine, machine_of, read_result, versions, write_result
-from graphsage.experiments.trials import VERSION, Evaluate
+from graphsage.experiments.record import LAYOUT, hardware, machine, machine_of, read_result, write_result
+from graphsage.experiments.trials import VERSION
 from graphsage.sealed import read_sealed
 from graphsage.training.sweep import SIZES, Key, Result, Swept, Trial, Trials, Unfinished, sweep, swept
-from graphsage.training.train import choose_device
 
 
 class Inapplicable(DataError):
@@ -38,7 +36,7 @@ class Session:
     small: bool = False
     """Sweep only the small models of pool and LSTM."""
     walks: bool = True
-    """Make DeepWalk's rows too: the only part that a GPU does not help."""
+    """Make DeepWalk in Table 1 and Figure 3 too: the only part that a GPU does not help."""
     began: float = field(default_factory=time.monotonic)
     left: list[int] = field(default_factory=list)
     """Trials that the time of this sitting did not suffice for, at each place where it was over."""
@@ -184,21 +182,3 @@ class Session:
     def earlier(self, name: str) -> dict[str, Any] | None:
         """What an experiment has written, for those that build on it."""
         return read_result(self.out / f"{name}.json")
-
-
-def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: int | None = None, jobs: int = 1,
-          device: str = "auto", minutes: float | None = None, only: Sequence[str] = (), rates: Sequence[float] = (),
-          small: bool = False, walks: bool = True, tf32: bool = False, on_done: Any = None) -> Session:  # fmt: skip
-    """A session whose trials lie in `OUT/trials/PROFILE`; after `minutes` no new trial is begun."""
-    if seeds is not None and seeds < 1:
-        raise ConfigError(f"seeds must be at least 1; got {seeds}")
-    if jobs < 1:
-        raise ConfigError(f"jobs must be at least 1; got {jobs}")
-    if minutes is not None and not 0 <= minutes < math.inf:
-        raise ConfigError(f"--minutes must be a number from 0 on; got {minutes}")
-    if tf32 and choose_device(device).type != "cuda":
-        raise ConfigError("--tf32 is for a GPU, and there is none to use here; leave it out")
-    deadline = None if minutes is None else time.monotonic() + 60 * minutes
-    trials = Trials(out / "trials" / profile.name, Evaluate(sources, device, tf32), jobs, deadline, on_done,
-                    {"hardware": hardware(device, tf32=tf32), "versions": versions()})  # fmt: skip
-    return Session(sources, profile, out, trials, seeds or profile.seeds, frozenset(only), tuple(rates), small, walks)

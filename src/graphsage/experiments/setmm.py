@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from graphsage.baselines.features import logistic_scores
-from graphsage.experiments.choose import RATES, chosen, grid
-from graphsage.experiments.record import rows, write_result
-from graphsage.experiments.scored import ScoreAll, unfinished
+from graphsage.experiments.choose import chosen, grid
+from graphsage.experiments.record import write_result
+from graphsage.experiments.scored import ScoreAll, rows, unfinished
 from graphsage.training.score import Run, opened
 
 SPLITS = ("random", "date")
+RATES = (0.01, 0.003, 0.001)
 REGULARIZED: tuple[dict[str, Any], ...] = (
     {},
     {"head_scale": True, "dropout": 0.3},

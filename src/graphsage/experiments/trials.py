@@ -5,7 +5,7 @@
 """
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from graphsage.evaluation.f1 import f1_scores
 from graphsage.evaluation.probe import Probe
 from graphsage.experiments.data import Named, Source, opened
 from graphsage.experiments.noise import with_noise
-from graphsage.experiments.record import IN_TF32
 from graphsage.features.scaler import fit_scaler
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import TRAIN, training_graph
@@ -39,27 +38,6 @@ def make_trial(kind: str, label: str, source: Source | None, **settings: Any) ->
     if source is None:
         return Trial(label, {**about, **settings})
     return Trial(f"{source.name} {label}", {**about, "data": source.name, "digest": opened(source).digest, **settings})
-
-
-@dataclass(frozen=True)
-class Evaluate:
-    """Makes trials, in this process or another one: knows where the data lies and which device to use."""
-
-    sources: tuple[Source, ...]
-    device: str = "auto"
-    tf32: bool = False
-    """Multiply in TF32 where GraphSAGE is trained on a GPU."""
-
-    def __call__(self, trial: Trial) -> Result:
-        from graphsage.experiments.kinds import KINDS, WITHOUT_DATA
-
-        settings = {**trial.settings, "device": self.device}
-        if settings["kind"] in WITHOUT_DATA:
-            return WITHOUT_DATA[settings["kind"]](settings)
-        if self.tf32 and settings["kind"] in IN_TF32:
-            settings["tf32"] = True
-        source = next(source for source in self.sources if source.name == settings["data"])
-        return KINDS[settings["kind"]](settings, opened(source))
 
 
 def graphsage(settings: dict[str, Any], data: Named) -> Result:

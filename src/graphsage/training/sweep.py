@@ -1,7 +1,8 @@
 """Trials: make each run of an experiment once, keep it as a file of its own, and choose settings on validation only.
 
-A trial is a label and JSON settings; what makes it, `evaluate`, returns JSON with at least `val`. Its file is named by
-both and written whole, so that an interrupted sweep continues where it stopped, in as many sittings as it takes.
+A trial is a label and JSON settings; what makes it, `evaluate`, returns JSON, with `val` where settings are chosen by
+it. Its file is named by both and written whole, so that an interrupted sweep continues where it stopped, in as many
+sittings as it takes.
 """
 
 import hashlib
