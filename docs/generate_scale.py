@@ -65,3 +65,37 @@ def ray_faults(result: Results) -> str:
             f"Ray nodes with one core each on one machine of {record['hardware']['cores']}, so times show overhead, "
             "not speed-up. [results/scale/ray.json](../results/scale/ray.json), `make results-ray`.")  # fmt: skip
     return "\n".join([*lines, "", note])
+
+
+def ranks(result: Results) -> str:
+    record = result("scale/ranks")
+    workers = str(record["workers"])
+    lines = [f"| data | 1 rank: test micro-F1 | {workers} ranks | largest difference of a seed |",
+             "| --- | --- | --- | --- |"]  # fmt: skip
+    for part in record["data"]:
+        means = part["test_micro_f1_mean"]
+        lines.append(f"| {part['data']} | {means['1']:.4f} | {means[workers]:.4f} | "
+                     f"{part['largest_score_difference']:.4f} |")  # fmt: skip
+    made = ", ".join(f"{part['data']} {part['epochs']} epochs, seeds: {part['seeds']}" for part in record["data"])
+    note = (f"GraphSAGE-mean with the defaults ({made}). "
+            "[results/scale/ranks.json](../results/scale/ranks.json), "
+            "`make results-ranks PPI=path/to/ppi`.")  # fmt: skip
+    return "\n".join([*lines, "", note])
+
+
+def larger_than_memory(result: Results) -> str:
+    record = result("scale/larger-than-memory")
+    lines = ["| nodes | batches | read-ahead | steps/s | read from disk a step |", "| --- | --- | --- | --- | --- |"]
+    for way in record["ways"]:
+        name = {"shuffled": "as they come", "communities": "by communities"}[way["nodes"]]
+        batch = "any nodes" if way["together"] == 1 else f"runs of {way['together']} rows"
+        ahead = ("off" if way["no_read_ahead"] else "on") + ("" if way["limited"] else "; memory not limited")
+        lines.append(f"| {name} | {batch} | {ahead} | {way['steps_per_second']:.2f} | "
+                     f"{way['bytes_read_per_step'] / 1e6:.1f} MB |")  # fmt: skip
+    note = (f"{record['nodes']:,} nodes with {record['features']} float16 features "
+            f"({record['table_bytes'] / 1e9:.2f} GB), {record['limit_bytes'] / 1e6:.0f} MB of memory allowed, "
+            f"{record['batch']} targets a step, sample sizes {', '.join(map(str, record['sample_sizes']))}, on a disk "
+            f"that delivers {record['disk_bytes_per_second_in_order'] / 1e6:.0f} MB/s in order; cores shared with "
+            "other work. [results/scale/larger-than-memory.json](../results/scale/larger-than-memory.json), "
+            "`python -m benchmarks.larger_than_memory --folder DISK`.")  # fmt: skip
+    return "\n".join([*lines, "", note])

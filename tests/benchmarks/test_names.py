@@ -12,7 +12,7 @@ from graphsage.training.config import Config
 from planted import planted_graph, planted_split
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = [*sorted((ROOT / "benchmarks").rglob("*.py")), ROOT / "docs" / "generate.py"]
+SCRIPTS = sorted([*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "docs").glob("*.py")])
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
