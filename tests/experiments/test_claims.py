@@ -179,10 +179,10 @@ def test_a_claim_names_figures_whose_learning_rates_were_not_all_tried_whether_i
 def test_baselines_that_were_swept_in_part_are_named_as_well() -> None:
     rows = [row | ({"tried": {"points": 2, "of": 6}, "seeds": [0]} if row["row"] == "DeepWalk" else {})
             for row in paper_rows()]  # fmt: skip
-    short = evidence.in_part({"rows": rows}, ("supervised",), ROWS)
+    short = evidence.rows_in_part({"rows": rows}, ("supervised",), ROWS)
     assert short
     assert all("DeepWalk (2 of 6 points" in told for told in short)
-    assert evidence.in_part({"rows": rows}, (), ROWS) == []
+    assert evidence.rows_in_part({"rows": rows}, (), ROWS) == []
 
 
 def test_a_claim_names_only_rows_that_judge_it_and_figures_with_few_seeds() -> None:

@@ -92,17 +92,6 @@ def test_a_sweep_can_be_narrowed_to_some_rates_and_small_models(sources: tuple[S
         open_session(["one=x"], "full", tmp_path, rates="fast")
 
 
-def test_other_data_under_the_same_name_is_not_taken_for_the_same(sources: tuple[Source, ...], tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    reproduce("table1", session(sources[:1], out, only=("supervised", "mean")))
-    graph = planted_graph(seed=5)
-    save_graph(graph, tmp_path / "two", {"given": planted_split(graph)})
-    made: list[str] = []
-    other = (Source("one", str(tmp_path / "two")),)
-    reproduce("table1", session(other, out, only=("supervised", "mean"), on_done=lambda t, *_: made.append(t.label)))
-    assert "one supervised paper mean" in made
-
-
 def test_data_words_are_read_and_mistakes_named() -> None:
     assert parse_data(["ppi=a/ppi", "setmm"]) == (Source("ppi", "a/ppi"), Source("setmm"))
     for words, message in (

@@ -148,7 +148,7 @@ def judged(claim: Claim, records: Records) -> dict[str, Any]:
     verdict = unknown if found.holds is None else HOLDS if found.holds else FAILS
     short = evidence.stopped(records) if verdict == FAILS and "unsupervised" in claim.tasks else ""
     why = "; ".join(filter(None, (found.why, short)))
-    drawn = [told for name in noted.read for told in figures.in_part(name, records[name])]
+    drawn = [told for name in noted.read for told in figures.points_in_part(name, records[name])]
     return {"claim": claim.name, "quote": claim.quote, "place": claim.place, "paper": claim.paper, "rule": claim.rule,
             "ours": found.ours, "verdict": verdict, "why": why, "profiles": profiles,
-            "in_part": evidence.in_part(records["table1"], claim.tasks, claim.rows) + drawn}  # fmt: skip
+            "in_part": evidence.rows_in_part(records["table1"], claim.tasks, claim.rows) + drawn}  # fmt: skip

@@ -39,7 +39,9 @@ def cells(records: Records, score: str = "test_micro_f1") -> Cells:
     return {key: rows for key, rows in found.items() if any(name.startswith("GraphSAGE") for name in rows)}
 
 
-def in_part(table: dict[str, Any] | None, tasks: Sequence[str], names: Sequence[str], form: str = "paper") -> list[str]:
+def rows_in_part(
+    table: dict[str, Any] | None, tasks: Sequence[str], names: Sequence[str], form: str = "paper"
+) -> list[str]:
     """Rows of these tasks and names that were swept over less than the whole grid or have fewer seeds than others."""
     rows = [row for row in (table or {"rows": []})["rows"] if row.get("form", form) == form and "tried" in row]
     most = max((len(row["seeds"]) for row in rows), default=0)
@@ -62,7 +64,7 @@ def ratios(table: Cells, a: str, b: str, task: str | None = None) -> dict[str, f
             if a in rows and rows.get(b) and task in (None, t)}  # fmt: skip
 
 
-def told(values: Mapping[str, float], unit: str = "%") -> str:
+def averaged(values: Mapping[str, float], unit: str = "%") -> str:
     mean = statistics.fmean(values.values())
     each = ", ".join(f"{name} {value:+.1f}{unit}" for name, value in values.items())
     return f"{mean:+.1f}{unit} on average ({each})"
@@ -83,7 +85,7 @@ def at_least(values: dict[str, float], bar: float, needs: str = "table1") -> Fou
     if not values:
         return missing(needs)
     mean = statistics.fmean(values.values())
-    return Found(told(values), mean >= bar, "" if mean >= bar else f"{mean:+.1f}% is below {bar:+.1f}%")
+    return Found(averaged(values), mean >= bar, "" if mean >= bar else f"{mean:+.1f}% is below {bar:+.1f}%")
 
 
 def gain_over_features(records: Records) -> Found:

@@ -3,7 +3,7 @@
 import statistics
 from typing import Any
 
-from graphsage.experiments.evidence import Found, Records, at_least, chance_of, missing, told
+from graphsage.experiments.evidence import Found, Records, at_least, averaged, chance_of, missing
 
 
 def _cells(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -12,7 +12,7 @@ def _cells(record: dict[str, Any]) -> list[dict[str, Any]]:
     return [*record.get("points", ()), *(cell for line in lines for cell in line)]
 
 
-def in_part(name: str, record: dict[str, Any] | None) -> list[str]:
+def points_in_part(name: str, record: dict[str, Any] | None) -> list[str]:
     """How much of a figure has fewer seeds than the rest of it, or was made with less than the whole grid of rates."""
     if name not in ("figure2b", "figure3", "depth", "pooling"):
         return []
@@ -39,7 +39,7 @@ def pooling(records: Records) -> Found:
     differ = [f"{data} (p = {chance:.3f})" for data, chance in chances.items() if chance is not None and chance <= 0.05]
     differ += [f"{data} by 2 points" for data, chance in chances.items() if chance is None and abs(apart[data]) >= 2]
     why = f"they differ on {' and '.join(differ)}" if differ else ""
-    return Found(f"max minus mean: {told(apart, ' points')}", not differ, why)
+    return Found(f"max minus mean: {averaged(apart, ' points')}", not differ, why)
 
 
 def _depths(records: Records, a: int, b: int) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
@@ -68,7 +68,7 @@ def third_layer(records: Records) -> Found:
         return missing("depth")
     mean = statistics.fmean(gains.values())
     why = "" if -2 <= mean <= 5 else f"{mean:+.1f}% is outside of -2% to +5%"
-    return Found(told(gains), not why, why)
+    return Found(averaged(gains), not why, why)
 
 
 def third_layer_time(records: Records) -> Found:

@@ -124,9 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="tasks, forms and aggregators of table1, such as supervised,mean")
     parser.add_argument("--rates", default="", help="make only these of the profile's learning rates")
     parser.add_argument("--small", action="store_true", help="make only the small models of pool and LSTM")
-    parser.add_argument(
-        "--no-deepwalk", action="store_true", help="leave DeepWalk (table1, figure3) to another piece"
-    )
+    parser.add_argument("--no-deepwalk", action="store_true", help="leave DeepWalk (table1, figure3) to another piece")
     parser.add_argument("--tf32", action="store_true", help="multiply in TF32 on a GPU")
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args(arguments)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from graphsage.evaluation.wilcoxon import signed_rank
-from graphsage.experiments.evidence import in_part
+from graphsage.experiments.evidence import rows_in_part
 from graphsage.experiments.paper import NAMES, ROWS, SETTINGS, WILCOXON, table1
 from graphsage.experiments.profile import TASKS
 from graphsage.experiments.session import Inapplicable, Session
@@ -19,7 +19,7 @@ def run(session: Session) -> Path:
         "profile": table["profile"],
         "trials_on": table["trials_on"],
         "rows": [row for form in forms for row in compared(table["rows"], form)],
-        "in_part": {form: in_part(table, TASKS, ROWS[4:], form) for form in forms},
+        "in_part": {form: rows_in_part(table, TASKS, ROWS[4:], form) for form in forms},
         "check": check(),
     }
     return session.keep("wilcoxon", "Section 4.4: signed-rank test between aggregators over data sets and tasks", body)
