@@ -71,8 +71,8 @@ def ppi(result: Results) -> str:
                     cells = [value(each) for each in found]
                     lines.append(f"| ours, {task}, `--form {form}`, {kind} inference | {' | '.join(cells)} |")
     seeds = len(rows["supervised", "paper", "mean"]["seeds"])
-    machines = {one["machine"] for (task, form, _), row in rows.items() for one in row["made_on"]
-                if (task, form) != ("unsupervised", "reference")}  # fmt: skip
+    machines = {one["machine"].removesuffix(", TF32") for (task, form, _), row in rows.items()
+                for one in row["made_on"] if (task, form) != ("unsupervised", "reference")}  # fmt: skip
     note = (f"Here: {record['data']['ppi']['note']}, made from public annotations by the paper's recipe. Settings "
             f"chosen on validation, {seeds} seeds, on {' and '.join(sorted(machines))}. "
             "[results/table1.json](results/table1.json), [how it is made](docs/reproduce.md).")  # fmt: skip

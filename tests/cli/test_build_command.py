@@ -61,6 +61,8 @@ def test_ppi_graphs_are_built_from_patterns(graphsage: Command, tmp_path: Path) 
     assert (answer.json["nodes"], answer.json["edges"], answer.json["classes"]) == (9, 6, 1)
     wrong = graphsage("data", "build", "ppi", "--tissues", tmp_path / "*.txt", *words[2:], "--out", tmp_path / "x")
     assert "names no file" in wrong.error
+    again = graphsage("data", "build", "ppi", *words, "--features", tmp_path / "*.gmt", "--out", tmp_path / "x")
+    assert "sets.gmt twice; name each file once" in again.error
 
 
 def test_what_is_there_stays_unless_it_is_a_graph_folder_to_be_replaced(graphsage: Command, tmp_path: Path) -> None:

@@ -210,3 +210,28 @@ def test_the_gain_over_features_is_that_of_the_best_on_validation() -> None:
     rows = [{**row, "val_micro_f1": spread([0.99])} if row["row"] == "GraphSAGE-GCN" else row for row in paper_rows()]
     gcn = evidence.gain_over_features({**EMPTY, "table1": {"rows": rows}}).ours
     assert gcn.startswith("+37.2% on average (citation supervised +34.3%, reddit supervised +59.0%")
+
+
+def test_a_claim_that_fails_says_why() -> None:
+    with pytest.raises(AssertionError, match="nothing says why"):
+        evidence.Found("89%", False)
+    far = {"rows": [{"data": "citation", "edges_back": 0.89}, {"data": "ppi", "nodes_without_features": 0.5}]}
+    assert evidence_figures.edges_back({**EMPTY, "facts": far}).why == "more than 5 points from 96%"
+    assert evidence_figures.empty_proteins({**EMPTY, "facts": far}).why == "more than 2 points from 42%"
+
+
+def test_it_is_told_where_the_reference_form_decides_otherwise() -> None:
+    """The paper's own table in both forms, and in the reference form without pool's gains over GCN."""
+    lost = [{**row, "form": "reference", "test_micro_f1": spread([0.1])} if row["row"] == "GraphSAGE-pool"
+            else {**row, "form": "reference"} for row in paper_rows() if "form" in row]  # fmt: skip
+    rows = [*paper_rows(), *lost]
+    tests = [*compared(rows, "paper"), *compared(rows, "reference")]
+    records = {**EMPTY, "table1": {"profile": "full", "rows": rows}, "wilcoxon": {"profile": "full", "rows": tests}}
+    named = {claim.name: judged(claim, records) for claim in CLAIMS}
+    assert named["gain over GCN"]["verdict"] == HOLDS
+    assert named["gain over GCN"]["reference_form"].startswith("-8")
+    assert named["K = 2 over K = 1"]["reference_form"] == ""
+    section = claims_section({"rows": list(named.values())})
+    (told,) = [row[3] for row in section.tables[0].rows if row[0] == "✓ gain over GCN"]
+    assert "; in the reference form it fails: -8" in told
+    assert all(judged(claim, PAPER)["reference_form"] == "" for claim in CLAIMS)

@@ -12,6 +12,7 @@ from graphsage.experiments.rotation import procrustes
 from graphsage.experiments.trials import probed
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
+from graphsage.graph.storage import save_graph
 from graphsage.kernels.random import Stream
 
 GRAPH = Graph.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (3, 0)], 5, features=np.eye(5, 4), labels=[0, 1, 0, 1, 0])
@@ -68,8 +69,12 @@ def test_debian_is_opened_from_its_two_tables(tmp_path: Path) -> None:
     assert data.graph.features is not None
 
 
+def test_a_graph_that_was_made_of_debian_is_not_taken_for_its_releases(tmp_path: Path) -> None:
+    save_graph(GRAPH, tmp_path / "graph", {"given": DATA.split})
+    assert opened(Source("debian", str(tmp_path / "graph"))).note == ""
+
+
 def test_ppi_says_whose_labels_it_has(tmp_path: Path) -> None:
-    from graphsage.graph.storage import save_graph
 
     labels = np.zeros((1000, 2), np.uint8)
     labels.flat[:610] = 1

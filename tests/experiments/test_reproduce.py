@@ -1,7 +1,6 @@
 """The whole reproduction on a small graph with a planted answer, by the tables and figures it leaves."""
 
 import dataclasses
-import os
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from graphsage.experiments.report import markdown, read_records
 from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce, start
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
+from graphsage.kernels.threads import cores
 from planted import planted_graph, planted_split
 from reproduction import TINY, read, session
 
@@ -53,7 +53,7 @@ def test_everything_is_made_in_one_go_and_nothing_again(sources: tuple[Source, .
              *read(out, "figure3")["lines"]["GraphSAGE-mean"]]  # fmt: skip
     assert all(cell["lr"] in cell["tried"] == [0.01, 0.001] for cell in cells)
     timed_points = [point for point in cells if "timed_on" in point]
-    assert {point["timed_on"] for point in timed_points} == {f"{os.cpu_count()} cores"}
+    assert {point["timed_on"] for point in timed_points} == {f"{cores()} cores"}
     assert all(point["step_milliseconds"] > 0 for point in timed_points)
     assert len(read(out, "wilcoxon")["rows"]) == 6
     assert all(c["largest_error"] < 1e-6 for c in read(out, "theory")["constructed"])
@@ -99,6 +99,7 @@ def test_data_words_are_read_and_mistakes_named() -> None:
         (["a=1", "a=2"], "twice"),
         ([], "at least one"),
         (["=x"], "NAME"),
+        (["setmm=x"], "takes no path; give x another name"),
     ):
         with pytest.raises(ConfigError, match=message):
             parse_data(words)
@@ -133,17 +134,18 @@ def test_a_short_run_does_not_replace_what_a_long_one_left(sources: tuple[Source
     assert not (out / "table1.json").exists()
 
 
-def test_data_without_features_or_edges_is_told_or_left_out(sources: tuple[Source, ...], tmp_path: Path) -> None:
+def test_data_that_nothing_can_be_learned_from_is_refused(sources: tuple[Source, ...], tmp_path: Path) -> None:
     graph = opened(sources[0]).graph
-    split = {"given": planted_split(graph)}
-    save_graph(graph.replace(features=None), tmp_path / "bare", split)
+    split = planted_split(graph)
+    save_graph(graph.replace(features=None), tmp_path / "bare", {"given": split})
     with pytest.raises(ConfigError, match="--data bare: there are no features"):
         reproduce("table1", session((Source("bare", str(tmp_path / "bare")),), tmp_path / "out"))
-    alone = graph.from_edges(torch.empty(0, 2, dtype=torch.long), graph.num_nodes, features=graph.features,
-                             labels=graph.labels)  # fmt: skip
-    save_graph(alone, tmp_path / "alone", split)
-    reproduce("theory", session((Source("alone", str(tmp_path / "alone")),), tmp_path / "out"))
-    assert {row["graph"][:11] for row in read(tmp_path / "out", "theory")["constructed"]} == {"small world"}
+    outward = torch.stack([split.nodes("train")[:3], split.nodes("test")[:3]], dim=1)
+    for name, edges in (("alone", outward[:0]), ("apart", outward)):
+        few = graph.from_edges(edges, graph.num_nodes, features=graph.features, labels=graph.labels)
+        save_graph(few, tmp_path / name, {"given": split})
+        with pytest.raises(ConfigError, match=f"--data {name}: no edge joins two training nodes"):
+            reproduce("table1", session((Source(name, str(tmp_path / name)),), tmp_path / "out"))
 
 
 def test_a_table_without_models_has_no_picture() -> None:

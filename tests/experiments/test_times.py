@@ -1,17 +1,18 @@
 """Figure 2A: times of several machines side by side, and the claims of the ledger that rest on them."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from graphsage.experiments import evidence_times, figure2a, figure2b
+from graphsage.experiments import evidence_figures, evidence_times, figure2a, figure2b
 from graphsage.experiments.evidence import Records
 from graphsage.experiments.plots import pictures
 from graphsage.experiments.record import MEASURED, by_machine, spread
 from graphsage.experiments.sections import sections
 from graphsage.experiments.session import Session
+from graphsage.kernels.threads import cores
 from graphsage.sealed import read_sealed
 from graphsage.training.sweep import Unfinished
 from reproduction import read, session, two_sources
@@ -45,7 +46,7 @@ def test_times_are_compared_as_the_paper_does() -> None:
     assert evidence_times.deepwalk_inference(on(FAST)).holds
     assert evidence_times.deepwalk_training(on(FAST)).ours.startswith("3.6 x")  # five passes of 10 s, and one of 180
     assert evidence_times.deepwalk_training(on(FAST)).holds
-    assert evidence_times.deepwalk_training(on(LONG)).why.startswith("more than 5")
+    assert evidence_times.deepwalk_training(on(LONG)).why == "more than 5 for LSTM"
     assert evidence_times.lstm_slowest(on(LONG)).why.endswith("12 times as long as the fastest")
     assert evidence_times.deepwalk_inference(on(SLOW)).holds is False
     assert evidence_times.deepwalk_training(on(SLOW)).holds is False
@@ -53,11 +54,22 @@ def test_times_are_compared_as_the_paper_does() -> None:
     assert evidence_times.lstm_slower(dict.fromkeys(MEASURED)).pending
 
 
+def test_times_are_medians_and_few_seeds_are_told() -> None:
+    """One slow run among three is an accident of the machine."""
+    slow = {**FAST[1], "supervised_step_milliseconds": spread([20, 500, 21]), "pass_seconds": spread([360, 361, 9000])}
+    records = on([FAST[0], slow, FAST[2]])
+    assert evidence_times.lstm_slower(records).ours.startswith("2.1 x (21 and 10 ms")
+    assert evidence_times.deepwalk_training(records).ours.startswith("3.6 x")
+    told = evidence_figures.points_in_part("figure2a", records["figure2a"])
+    assert told == ["figure2a (2 of 3 points with fewer than 3 seeds)"]
+    assert evidence_figures.points_in_part("figure2a", on(FAST)["figure2a"]) == []
+
+
 def test_a_claim_about_times_holds_where_it_holds_on_every_machine() -> None:
     both = evidence_times.deepwalk_inference(on(FAST, SLOW))
     assert both.holds is False
     assert both.ours.startswith("126 x on machine 1, 50 x on machine 2 (machine 1: pool 400 x")
-    assert both.why == f"on machine 2: {evidence_times.HEAVY}"
+    assert both.why == "on machine 2: below 100 for pool"
     assert evidence_times.deepwalk_inference(on(FAST, FAST)).holds
 
 
@@ -85,8 +97,10 @@ def test_times_of_two_machines_stand_beside_each_other(out: Path) -> None:
     assert other["device"] == "another machine"
     assert [row["row"] for row in other["rows"]] == names
     assert other["rows"][0]["embed_microseconds"] != record["rows"][0]["embed_microseconds"]
+    assert other["made_with"] == {"cores": cores(), "torch": torch.__version__}
     (section,) = sections({"figure2a": record})
     assert [row[0] for row in section.tables[0].rows] == [record["device"]] * 5 + ["another machine"] * 5
+    assert f"another machine with {cores()} cores: torch {torch.__version__}, 1 seed)" in section.text
     alone = pictures({"figure2a": {**record, "elsewhere": []}})["figure2a"]
     assert pictures({"figure2a": record})["figure2a"] != alone
 
@@ -95,7 +109,7 @@ def test_a_machine_without_time_puts_together_what_others_have_timed(out: Path, 
     third = moved(session(two_sources(tmp_path)[:1], out, minutes=0), "a third machine")
     figure2a.run(third)
     assert third.left
-    assert set(by_machine(read(out, "figure2a"))) == {"another machine", f"{os.cpu_count()} cores"}
+    assert set(by_machine(read(out, "figure2a"))) == {"another machine", f"{cores()} cores"}
     with pytest.raises(Unfinished):
         figure2a.run(moved(session(two_sources(tmp_path / "new")[:1], tmp_path / "nothing", minutes=0)))
 
@@ -109,9 +123,9 @@ def test_steps_are_timed_here_and_else_all_taken_from_one_other_machine(tmp_path
         return {point["timed_on"] for point in read(out, "figure2b")["points"]}
 
     assert timed_on(session(sources, out, minutes=0)) == {"another machine"}
-    assert timed_on(session(sources, out)) == {f"{os.cpu_count()} cores"}
+    assert timed_on(session(sources, out)) == {f"{cores()} cores"}
     third = moved(session(sources, out, minutes=0), "a third machine")
-    assert timed_on(third) == {f"{os.cpu_count()} cores"}
+    assert timed_on(third) == {f"{cores()} cores"}
     for path in (out / "trials" / "tiny").glob("one-time-s-4-*.json"):
         if read_sealed(path)["settings"]["machine"] != "another machine":
             path.unlink()

@@ -7,6 +7,7 @@ Q negatives n shared by the batch the loss is Equation 1 with T[u] for z_u, and 
 import torch
 from torch import Tensor
 
+from graphsage.kernels.cuda_graph import captured
 from graphsage.kernels.threads import one_thread
 from graphsage.losses import unsupervised_loss
 
@@ -81,7 +82,7 @@ class SkipGram:
                 self.step(static_u[row], static_c[row])
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with captured(graph):
             for row in range(len(u)):
                 self.step(static_u[row], static_c[row])
         self._recorded = graph, static_u, static_c

@@ -160,6 +160,9 @@ def _files(flag: str, patterns: list[str]) -> list[Path]:
     found = [Path(path) for pattern in patterns for path in sorted(glob(pattern))]  # noqa: PTH207
     if not found:
         raise ConfigError(f"{flag} {' '.join(patterns)} names no file")
+    twice = next((path for path in found if found.count(path) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{flag} names {twice} twice; name each file once")
     return found
 
 

@@ -148,7 +148,21 @@ def judged(claim: Claim, records: Records) -> dict[str, Any]:
     verdict = unknown if found.holds is None else HOLDS if found.holds else FAILS
     short = evidence.stopped(records) if verdict == FAILS and "unsupervised" in claim.tasks else ""
     why = "; ".join(filter(None, (found.why, short)))
+    other = in_reference_form(claim, records, verdict)
     drawn = [told for name in noted.read for told in figures.points_in_part(name, records[name])]
     return {"claim": claim.name, "quote": claim.quote, "place": claim.place, "paper": claim.paper, "rule": claim.rule,
-            "ours": found.ours, "verdict": verdict, "why": why, "profiles": profiles,
+            "ours": found.ours, "verdict": verdict, "why": why, "reference_form": other, "profiles": profiles,
             "in_part": evidence.rows_in_part(records["table1"], claim.tasks, claim.rows) + drawn}  # fmt: skip
+
+
+def in_reference_form(claim: Claim, records: Records, verdict: str) -> str:
+    """What Table 1 in the reference form has instead, where it would decide otherwise; claims are of the paper's."""
+    taken: dict[str, dict[str, Any] | None] = dict(records)
+    for name in ("table1", "wilcoxon"):
+        record = records[name] or {"rows": []}
+        rows = [row for row in record["rows"] if row.get("form") != "paper"]
+        if not any("form" in row for row in rows):
+            return ""
+        taken[name] = {**record, "rows": [{**row, "form": "paper"} if "form" in row else row for row in rows]}
+    found = claim.find(taken)
+    return found.ours if (found.holds, verdict) in ((False, HOLDS), (True, FAILS)) else ""

@@ -74,6 +74,8 @@ def parse_data(words: Sequence[str]) -> tuple[Source, ...]:
             raise ConfigError(f"--data takes NAME=PATH, such as ppi=data/ppi, or setmm alone; got {word!r}")
         if not sign and name != "setmm":
             raise ConfigError(f"--data {name} needs a path, {name}=PATH; only setmm is built in")
+        if sign and name == "setmm":
+            raise ConfigError(f"--data setmm is built in and takes no path; give {path} another name, such as citation")
         if name in found:
             raise ConfigError(f"--data names {name} twice")
         found[name] = Source(name, path or None)
@@ -99,6 +101,9 @@ def opened(source: Source) -> Named:
     train = graph.labels[split.nodes("train")]
     if not len(train) or not (graph.multilabel or bool((train >= 0).any())):
         raise ConfigError(f"--data {source.name}: no training node has a label, and every experiment learns from them")
+    trains = split.codes == TRAIN
+    if not bool((trains[graph.edge_rows] & trains[graph.indices.long()]).any()):
+        raise ConfigError(f"--data {source.name}: no edge joins two training nodes, and models learn from neighbors")
     return Named(source.name, graph, split, _note(source, graph), digest(data, graph, split))
 
 
@@ -107,8 +112,8 @@ def _open(source: Source) -> tuple[Dataset, Split]:
     from graphsage.datasets.open import open_data
     from graphsage.datasets.tables import open_tables
 
-    if source.name == "debian" and source.path is not None and (Path(source.path) / "nodes.csv").is_file():
-        data = open_tables(debian_tables(Path(source.path), train_until="trixie"))
+    if source.name == "debian" and (folder := _debian_tables(source)):
+        data = open_tables(debian_tables(folder, train_until="trixie"))
         return data, data.split("time")
     try:
         data = open_data(source.path or source.name)
@@ -117,11 +122,16 @@ def _open(source: Source) -> tuple[Dataset, Split]:
             raise
         raise ConfigError(f"--data debian={source.path}: the folder must hold nodes.csv and edges.csv, as "
                           f"`graphsage data build debian` writes them ({error})") from error  # fmt: skip
-    if source.name == "setmm":
-        assert data.graph.time is not None
+    if source.name == "setmm" and data.graph.time is not None:
         # Everything older than the test nodes trains, as in the paper, whose validation nodes are as new as those.
         return data, Split.by_time(data.graph.time, (0.8, 0.0, 0.2))
     return data, data.split(None)
+
+
+def _debian_tables(source: Source) -> Path | None:
+    """The folder, where it holds the two tables and not a graph that was made of them."""
+    folder = None if source.path is None else Path(source.path)
+    return folder if folder is not None and (folder / "nodes.csv").is_file() else None
 
 
 def _note(source: Source, graph: Graph) -> str:
@@ -132,7 +142,7 @@ def _note(source: Source, graph: Graph) -> str:
     if source.name == "setmm":
         return ("theorems of set.mm, a stand-in for the closed citation data and split as that: the newest 20% are "
                 "unseen, 30% of these validate")  # fmt: skip
-    if source.name == "debian":
+    if source.name == "debian" and _debian_tables(source):
         return "Debian packages by release: not in the paper"
     return ""
 

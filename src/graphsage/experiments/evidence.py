@@ -23,6 +23,9 @@ class Found:
     pending: bool = False
     """It can be tested, but what it needs has not been made."""
 
+    def __post_init__(self) -> None:
+        assert self.holds or self.why, f"{self.ours} does not hold, and nothing says why"
+
 
 def missing(*names: str) -> Found:
     return Found("–", None, f"needs {' and '.join(names)}", pending=True)
@@ -192,8 +195,8 @@ def significant_over_gcn(records: Records) -> Found:
     if few < FEWEST:
         return _too_few(few)
     told = ", ".join(f"{n}: T={r['t']:g}, p={r['p']:.2f}, {r['mean_difference']:+.3f}" for n, r in made.items())
-    holds = all(row["p"] <= 0.05 and row["mean_difference"] > 0 for row in made.values())
-    return Found(told, holds, "" if holds else f"over {few} settings")
+    unsure = [name for name, row in made.items() if row["p"] > 0.05 or row["mean_difference"] <= 0]
+    return Found(told, not unsure, f"not so for {', '.join(unsure)}, over {few} settings" if unsure else "")
 
 
 def marginal_over_mean(records: Records) -> Found:
@@ -225,4 +228,7 @@ def lstm_like_pool(records: Records) -> Found:
         return missing("wilcoxon")
     if len(row["settings"]) < FEWEST:
         return _too_few(len(row["settings"]))
-    return Found(f"T={row['t']:g}, p={row['p']:.2f} over {len(row['settings'])} settings", row["p"] > 0.05)
+    alike = row["p"] > 0.05
+    better = "LSTM" if row["mean_difference"] > 0 else "pool"
+    return Found(f"T={row['t']:g}, p={row['p']:.2f} over {len(row['settings'])} settings", alike,
+                 "" if alike else f"{better} is better")  # fmt: skip

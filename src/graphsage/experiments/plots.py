@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphsage.experiments.paper import ROWS
-from graphsage.experiments.record import by_machine, short
+from graphsage.experiments.record import by_machine, short, usual
 
 COLORS = {
     "Random": "#9a9a9a", "Raw features": "#5c5c5c", "DeepWalk": "#c98a1b", "DeepWalk + features": "#8c5a00",
@@ -63,7 +63,7 @@ def figure2a(record: Record) -> Any:
     shown = [("pass_seconds", "one pass over the walks (unsupervised), s"),
              ("embed_microseconds", "embedding one unseen node, µs")]  # fmt: skip
     for axes, ((machine, rows), (key, title)) in zip(panels, itertools.product(timed.items(), shown), strict=True):
-        names, values = [row["row"] for row in rows], [row[key]["mean"] for row in rows]
+        names, values = [row["row"] for row in rows], [usual(row[key]) for row in rows]
         axes.barh(range(len(names)), values, color=[COLORS[name] for name in names], height=0.62)
         axes.set_xscale("log")
         axes.set_xlim(min(values) / 2, max(values) * 4)

@@ -59,14 +59,19 @@ def by_machine(record: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return {timed["device"]: timed["rows"] for timed in (record, *record.get("elsewhere", ()))}
 
 
+def usual(times: Mapping[str, Any]) -> float:
+    """The median: others on the machine can only make a time longer."""
+    return float(statistics.median(times["values"]))
+
+
 def hardware(device: str = "auto", *, tf32: bool = False) -> dict[str, Any]:
     """The machine, its GPU unless `device` leaves that idle, and whether that multiplied in TF32."""
-    import os
-
     import torch
 
+    from graphsage.kernels.threads import cores
+
     gpu = torch.cuda.get_device_name() if device != "cpu" and torch.cuda.is_available() else None
-    found = {"machine": platform.machine(), "cores": os.cpu_count(), "gpu": gpu}
+    found = {"machine": platform.machine(), "cores": cores(), "gpu": gpu}
     return found | ({"products": "TF32"} if tf32 else {})
 
 

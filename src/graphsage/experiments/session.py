@@ -36,7 +36,7 @@ class Session:
     small: bool = False
     """Sweep only the small models of pool and LSTM."""
     walks: bool = True
-    """Make DeepWalk in Table 1 and Figure 3 too: the only part that a GPU does not help."""
+    """Make DeepWalk in Table 1 and Figure 3 too: which a GPU takes no part in."""
     began: float = field(default_factory=time.monotonic)
     left: list[int] = field(default_factory=list)
     """Trials that the time of this sitting did not suffice for, at each place where it was over."""

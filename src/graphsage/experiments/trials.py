@@ -74,7 +74,7 @@ def features(settings: dict[str, Any], data: Named) -> Result:
 
 def deepwalk(settings: dict[str, Any], data: Named) -> Result:
     """DeepWalk alone and beside the features, with both variants of the online step. `rows` holds all scores. Always
-    on the CPU: a step of 64 pairs is over before a GPU has begun it."""
+    on the CPU, several at a time: a GPU gains little on steps of 64 pairs."""
     names = ("lr", "passes", "num_walks", "dim", "seed")
     config = DeepWalkConfig(**{name: settings[name] for name in names if name in settings})
     graph = data.graph.replace(features=None, labels=None)

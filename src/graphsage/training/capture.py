@@ -9,12 +9,12 @@ third graph, which updates the weights.
 import dataclasses
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from graphsage.kernels.cuda_graph import captured
 from graphsage.training.adam import Adam
 from graphsage.training.exchange import Exchange
 from graphsage.training.objective import Drawn, Objective
@@ -156,7 +156,7 @@ class _Capture:
         # Learning is many short kernels in a row: they go first, and reading ahead takes what they leave idle.
         here = torch.cuda.Stream(priority=-1)  # type: ignore[no-untyped-call]
         ahead = torch.cuda.Stream(priority=0)  # type: ignore[no-untyped-call]
-        with _into(graph, here):
+        with captured(graph, here):
             self.cursor += 1
             torch.minimum(self.cursor, self.last, out=self.cursor)  # what is read after the last step is never used
             ahead.wait_stream(here)
@@ -169,21 +169,9 @@ class _Capture:
     def _capture_update(self) -> torch.cuda.CUDAGraph:
         assert self.exchange is not None
         graph = torch.cuda.CUDAGraph()
-        with _into(graph):
+        with captured(graph):
             self._apply(self.exchange.hand_back())
         return graph
-
-
-@contextmanager
-def _into(graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream | None = None) -> Iterator[None]:
-    """Capture into `graph`. Products take a workspace for every stream, which torch keeps: it has to be taken from the
-    graph's own memory and left to it, or it would hold gigabytes of that memory long after the graph is gone."""
-    torch._C._cuda_clearCublasWorkspaces()
-    try:
-        with torch.cuda.graph(graph, stream=stream):
-            yield
-    finally:
-        torch._C._cuda_clearCublasWorkspaces()
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
