@@ -71,10 +71,12 @@ def ppi(result: Results) -> str:
                     cells = [value(each) for each in found]
                     lines.append(f"| ours, {task}, `--form {form}`, {kind} inference | {' | '.join(cells)} |")
     seeds = len(rows["supervised", "paper", "mean"]["seeds"])
-    machines = {one["machine"].removesuffix(", TF32") for (task, form, _), row in rows.items()
-                for one in row["made_on"] if (task, form) != ("unsupervised", "reference")}  # fmt: skip
+    machines = {one["machine"] for (task, form, _), row in rows.items() for one in row["made_on"]
+                if (task, form) != ("unsupervised", "reference")}  # fmt: skip
+    named = [name for name in sorted(machines) if name.removesuffix(", TF32") not in machines - {name}]
+    named += ["some trials in TF32"] if any(name.endswith(", TF32") for name in machines) else []
     note = (f"Here: {record['data']['ppi']['note']}, made from public annotations by the paper's recipe. Settings "
-            f"chosen on validation, {seeds} seeds, on {' and '.join(sorted(machines))}. "
+            f"chosen on validation, {seeds} seeds, on {', '.join(named)}. "
             "[results/table1.json](results/table1.json), [how it is made](docs/reproduce.md).")  # fmt: skip
     return "\n".join([*lines, "", note])
 

@@ -141,7 +141,8 @@ def test_data_that_nothing_can_be_learned_from_is_refused(sources: tuple[Source,
     with pytest.raises(ConfigError, match="--data bare: there are no features"):
         reproduce("table1", session((Source("bare", str(tmp_path / "bare")),), tmp_path / "out"))
     outward = torch.stack([split.nodes("train")[:3], split.nodes("test")[:3]], dim=1)
-    for name, edges in (("alone", outward[:0]), ("apart", outward)):
+    loops = split.nodes("train")[:3, None].expand(3, 2)
+    for name, edges in (("alone", outward[:0]), ("apart", outward), ("loops", loops)):
         few = graph.from_edges(edges, graph.num_nodes, features=graph.features, labels=graph.labels)
         save_graph(few, tmp_path / name, {"given": split})
         with pytest.raises(ConfigError, match=f"--data {name}: no edge joins two training nodes"):

@@ -65,6 +65,26 @@ def test_times_are_medians_and_few_seeds_are_told() -> None:
     assert evidence_figures.points_in_part("figure2a", on(FAST)["figure2a"]) == []
 
 
+def test_tables_pictures_and_factors_are_of_medians() -> None:
+    names = ("pass_seconds", "embed_microseconds", "exact_embed_microseconds", "supervised_step_milliseconds")
+
+    def rows(odd: float) -> list[Row]:
+        runs = {name: [dict.fromkeys(names, value) for value in (10.0 * factor, odd, 60.0 * factor)]
+                for name, factor in (("GraphSAGE-pool", 1), ("DeepWalk", 10))}  # fmt: skip
+        runs["DeepWalk"][1] = dict.fromkeys(names, 200.0)
+        return figure2a.compared(runs)
+
+    usual, late = rows(20.0), rows(21.0)
+    assert (usual[0]["deepwalk_inference_factor"], usual[0]["deepwalk_exact_factor"]) == (10.0, 10.0)
+    about = {"data": {"d": {}}, "device": "here", "timed_nodes": 1, "unseen_nodes": 1, "time": {"trials": 0}}
+    slow = [{**row, **{name: spread([*row[name]["values"][:2], 3000.0]) for name in names}} for row in usual]
+    shown = [sections({"figure2a": {**about, "rows": each}})[0] for each in (usual, slow, late)]
+    assert shown[0].tables == shown[1].tables != shown[2].tables
+    assert "medians over the seeds (here: 3 seeds)" in shown[0].text
+    drawn = [pictures({"figure2a": {**about, "rows": each}})["figure2a"] for each in (usual, slow, late)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
 def test_a_claim_about_times_holds_where_it_holds_on_every_machine() -> None:
     both = evidence_times.deepwalk_inference(on(FAST, SLOW))
     assert both.holds is False
@@ -97,19 +117,24 @@ def test_times_of_two_machines_stand_beside_each_other(out: Path) -> None:
     assert other["device"] == "another machine"
     assert [row["row"] for row in other["rows"]] == names
     assert other["rows"][0]["embed_microseconds"] != record["rows"][0]["embed_microseconds"]
-    assert other["made_with"] == {"cores": cores(), "torch": torch.__version__}
+    assert other["made_with"] == [f"{cores()} cores, torch {torch.__version__}"]
     (section,) = sections({"figure2a": record})
     assert [row[0] for row in section.tables[0].rows] == [record["device"]] * 5 + ["another machine"] * 5
-    assert f"another machine with {cores()} cores: torch {torch.__version__}, 1 seed)" in section.text
+    assert f"another machine: {cores()} cores, torch {torch.__version__}, 1 seed)" in section.text
     alone = pictures({"figure2a": {**record, "elsewhere": []}})["figure2a"]
     assert pictures({"figure2a": record})["figure2a"] != alone
 
 
 def test_a_machine_without_time_puts_together_what_others_have_timed(out: Path, tmp_path: Path) -> None:
-    third = moved(session(two_sources(tmp_path)[:1], out, minutes=0), "a third machine")
+    sources = two_sources(tmp_path)[:1]
+    begun = moved(session(sources, out), "a third machine")
+    begun.time([figure2a.methods(begun, sources[0], begun.machine)["GraphSAGE-GCN"].with_settings(seed=0)])
+    third = moved(session(sources, out, minutes=0), "a third machine")
     figure2a.run(third)
     assert third.left
-    assert set(by_machine(read(out, "figure2a"))) == {"another machine", f"{cores()} cores"}
+    record = read(out, "figure2a")
+    assert set(by_machine(record)) == {"another machine", f"{cores()} cores"}
+    assert record["time"]["trials"] == 10  # and not the one that the third machine has
     with pytest.raises(Unfinished):
         figure2a.run(moved(session(two_sources(tmp_path / "new")[:1], tmp_path / "nothing", minutes=0)))
 

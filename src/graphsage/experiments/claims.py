@@ -156,13 +156,16 @@ def judged(claim: Claim, records: Records) -> dict[str, Any]:
 
 
 def in_reference_form(claim: Claim, records: Records, verdict: str) -> str:
-    """What Table 1 in the reference form has instead, where it would decide otherwise; claims are of the paper's."""
-    taken: dict[str, dict[str, Any] | None] = dict(records)
-    for name in ("table1", "wilcoxon"):
-        record = records[name] or {"rows": []}
-        rows = [row for row in record["rows"] if row.get("form") != "paper"]
-        if not any("form" in row for row in rows):
-            return ""
-        taken[name] = {**record, "rows": [{**row, "form": "paper"} if "form" in row else row for row in rows]}
+    """What Table 1 in the reference form has instead, where it has the same rows and would decide otherwise."""
+    taken = {**records, "table1": _as_papers(records["table1"]), "wilcoxon": _as_papers(records["wilcoxon"])}
+    ours, other = ({key: rows.keys() for key, rows in evidence.cells(each).items()} for each in (records, taken))
     found = claim.find(taken)
-    return found.ours if (found.holds, verdict) in ((False, HOLDS), (True, FAILS)) else ""
+    return found.ours if ours == other and (found.holds, verdict) in ((False, HOLDS), (True, FAILS)) else ""
+
+
+def _as_papers(record: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The rows of the reference form as if they were of the paper's; those of no form stay."""
+    if record is None:
+        return None
+    rows = [row for row in record["rows"] if row.get("form") != "paper"]
+    return {**record, "rows": [{**row, "form": "paper"} if "form" in row else row for row in rows]}

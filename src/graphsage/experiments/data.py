@@ -102,7 +102,8 @@ def opened(source: Source) -> Named:
     if not len(train) or not (graph.multilabel or bool((train >= 0).any())):
         raise ConfigError(f"--data {source.name}: no training node has a label, and every experiment learns from them")
     trains = split.codes == TRAIN
-    if not bool((trains[graph.edge_rows] & trains[graph.indices.long()]).any()):
+    rows, columns = graph.edge_rows, graph.indices
+    if not bool((trains[rows] & trains[columns] & (rows != columns)).any()):
         raise ConfigError(f"--data {source.name}: no edge joins two training nodes, and models learn from neighbors")
     return Named(source.name, graph, split, _note(source, graph), digest(data, graph, split))
 
@@ -122,7 +123,8 @@ def _open(source: Source) -> tuple[Dataset, Split]:
             raise
         raise ConfigError(f"--data debian={source.path}: the folder must hold nodes.csv and edges.csv, as "
                           f"`graphsage data build debian` writes them ({error})") from error  # fmt: skip
-    if source.name == "setmm" and data.graph.time is not None:
+    if source.name == "setmm":
+        assert data.graph.time is not None
         # Everything older than the test nodes trains, as in the paper, whose validation nodes are as new as those.
         return data, Split.by_time(data.graph.time, (0.8, 0.0, 0.2))
     return data, data.split(None)

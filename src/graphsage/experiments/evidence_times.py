@@ -17,7 +17,7 @@ Rows = dict[str, dict[str, Any]]
 class _Timed:
     """What one machine's times say; it holds where there is no reason why not."""
 
-    mean: str
+    ratio: str
     each: str
     why: str = ""
 
@@ -33,11 +33,11 @@ def _on_every_machine(records: Records, judge: Callable[[Rows], _Timed | None]) 
         return missing("figure2a on a single graph")
     if len(found) == 1:
         timed = next(iter(found.values()))
-        return Found(f"{timed.mean} ({timed.each})", not timed.why, timed.why)
-    means = ", ".join(f"{timed.mean} on {machine}" for machine, timed in found.items())
+        return Found(f"{timed.ratio} ({timed.each})", not timed.why, timed.why)
+    ratios = ", ".join(f"{timed.ratio} on {machine}" for machine, timed in found.items())
     each = "; ".join(f"{machine}: {timed.each}" for machine, timed in found.items())
     why = "; ".join(f"on {machine}: {timed.why}" for machine, timed in found.items() if timed.why)
-    return Found(f"{means} ({each})", not why, why)
+    return Found(f"{ratios} ({each})", not why, why)
 
 
 def _names(factors: dict[str, float]) -> str:

@@ -94,10 +94,10 @@ def figure2a(record: Record) -> Section:
                          " and ".join(f"{factor:,.0f} x" for factor in factors) or "–"))  # fmt: skip
     head = ("on", "method", "supervised step of 512, ms", "pass over the walks, s", "unseen node, sampled, µs",
             "unseen node, exact, µs", "DeepWalk is slower by, sampled and exact")  # fmt: skip
-    with_what = [timed_with(timed) for timed in (record, *record.get("elsewhere", ())) if "made_with" in timed]
     text = (f"On {next(iter(record['data']))}, {record['timed_nodes']:,} of {record['unseen_nodes']:,} unseen nodes; "
-            f"medians over the seeds ({'; '.join(with_what)}). A pass is computed from timed steps. Without a GPU "
-            "DeepWalk runs on one thread, which is its fastest, the others on all.")  # fmt: skip
+            f"medians over the seeds ({'; '.join(map(timed_with, (record, *record.get('elsewhere', ()))))}). A pass is "
+            "computed from timed steps. Without a GPU DeepWalk runs on one thread, which is its fastest, the others on "
+            "all.")  # fmt: skip
     return Section("Figure 2A: time", text, (Table(head, rows),), "figure2a")
 
 
@@ -105,9 +105,7 @@ def timed_with(timed: Record) -> str:
     """What one machine's times were taken with, and how many seeds they have."""
     seeds = sorted({len(row["pass_seconds"]["values"]) for row in timed["rows"]})
     counts = f"{' or '.join(map(str, seeds))} seed{'s' if seeds[-1] > 1 else ''}"
-    cores = f"{timed['made_with']['cores']} cores"
-    device = cores if timed["device"] == cores else f"{timed['device']} with {cores}"
-    return f"{device}: torch {timed['made_with']['torch']}, {counts}"
+    return f"{timed['device']}: {', '.join([*timed.get('made_with', ()), counts])}"
 
 
 def rates(cells: Sequence[Record]) -> str:

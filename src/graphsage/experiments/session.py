@@ -68,26 +68,27 @@ class Session:
             self.left.append(more.left)
 
     def runs(self, trials: Mapping[Key, Trial]) -> dict[Key, list[Result]]:
-        """Every trial with every seed, all made together: results by the trial's key."""
-        self.make(trials)
-        found = self.made(trials)
+        """Every trial with every seed, all made together: results by the trial's key, of these seeds and of any that an
+        earlier sitting has made beyond them."""
+        self.attempt(lambda: self.trials.run(self.with_seeds(trials)))
+        found = {key: [record["result"] for record in self.trials.seeds(trial, self.seeds).values()]
+                 for key, trial in trials.items()}  # fmt: skip
         if not all(found.values()):
             raise Unfinished(self.left[-1])
         return found
 
-    def make(self, trials: Mapping[Key, Trial], *, alone: bool = False) -> None:
-        asked = [trial.with_settings(seed=seed) for trial in trials.values() for seed in range(self.seeds)]
-        self.attempt(lambda: self.trials.run(asked, alone=alone))
+    def with_seeds(self, trials: Mapping[Key, Trial]) -> list[Trial]:
+        return [trial.with_settings(seed=seed) for trial in trials.values() for seed in range(self.seeds)]
 
-    def made(self, trials: Mapping[Key, Trial]) -> dict[Key, list[Result]]:
-        """Results of these seeds and of any that an earlier sitting has made beyond them."""
-        seeds = {key: self.trials.seeds(trial, self.seeds) for key, trial in trials.items()}
-        return {key: [record["result"] for record in records.values()] for key, records in seeds.items()}
+    def time(self, trials: Sequence[Trial]) -> None:
+        """Make trials one after another and alone. What is put together is read later: it may be another machine's."""
+        before = set(self.trials.used)
+        self.attempt(lambda: self.trials.run(trials, alone=True))
+        self.trials.used.intersection_update(before)
 
     def timed(self, trials: Mapping[Key, Trial]) -> tuple[str, dict[Key, Result]]:
         """Every trial once, never beside each other, and the machine: this one, or one that has timed all before."""
-        here = [trial.with_settings(machine=self.timed_on, seed=0) for trial in trials.values()]
-        self.attempt(lambda: self.trials.run(here, alone=True))
+        self.time([trial.with_settings(machine=self.timed_on, seed=0) for trial in trials.values()])
         first = self.machines(trials, self.timed_on)[0]
         there = [trial.with_settings(machine=first, seed=0) for trial in trials.values()]
         return first, dict(zip(trials, self.trials.run(there), strict=True))
