@@ -26,12 +26,15 @@ def main() -> int:
     asked = options.parse_args()
     (source,) = parse_data([asked.data])
     table = read_result(asked.table)
-    assert table is not None, f"there is no {asked.table}"
+    if table is None:
+        options.error(f"there is no {asked.table}; make it with `graphsage reproduce table1`")
     steps = -(-num_pairs(opened(source)) // BATCH)
     rows = []
     for aggregator in asked.aggregators:
         cell = {"data": source.name, "aggregator": aggregator, "task": "unsupervised", "form": "paper"}
-        row = next(row for row in table["rows"] if all(row.get(name) == cell[name] for name in cell))
+        row = next((row for row in table["rows"] if all(row.get(name) == cell[name] for name in cell)), None)
+        if row is None:
+            options.error(f"{asked.table} has no row of {', '.join(cell.values())}")
         settings = {**row["settings"], "task": "unsupervised", "form": "paper", "aggregator": aggregator}
         trial = make_trial("graphsage", "whole pass", source, **settings, steps=steps, seed=0)
         result = Evaluate((source,), asked.device)(trial)

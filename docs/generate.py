@@ -4,24 +4,21 @@ python docs/generate.py          rewrite README.md, docs/help.md and the tables 
 python docs/generate.py --check  say which of them are stale and exit with 1
 """
 
-import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import generate_performance
 import generate_plan
 import generate_scale
 import generate_serving
+from generate_results import ROOT, result
 
 from graphsage.experiments.section import value
 
-Results = Callable[[str], dict[str, Any]]
-ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "search", "plot", "plan", "info", "data",
             "data list", "data convert", "serve", "live", "live create", "live backup", "live restore", "live compact",
@@ -29,12 +26,7 @@ COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "searc
             "data build reddit", "data build citation", "data build ppi", "reproduce")  # fmt: skip
 
 
-def result(name: str) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
-    return record
-
-
-def setmm(result: Results) -> str:
+def setmm() -> str:
     record = result("setmm")
     rows = {row["label"]: row for row in record["rows"]}
     names = list(record["baselines"]["random"])
@@ -55,7 +47,7 @@ def setmm(result: Results) -> str:
     return "\n".join([*lines, "", note])
 
 
-def ppi(result: Results) -> str:
+def ppi() -> str:
     record = result("table1")
     rows = {(row["task"], row["form"], row["aggregator"]): row for row in record["rows"]
             if row["data"] == "ppi" and "form" in row}  # fmt: skip
@@ -73,15 +65,16 @@ def ppi(result: Results) -> str:
     seeds = len(rows["supervised", "paper", "mean"]["seeds"])
     machines = {one["machine"] for (task, form, _), row in rows.items() for one in row["made_on"]
                 if (task, form) != ("unsupervised", "reference")}  # fmt: skip
-    named = [name for name in sorted(machines) if name.removesuffix(", TF32") not in machines - {name}]
-    named += ["some trials in TF32"] if any(name.endswith(", TF32") for name in machines) else []
+    named = sorted({name.removesuffix(", TF32") for name in machines})
+    rounded = {name for name in machines if name.endswith(", TF32")}
+    named += ["in TF32" if rounded == machines else "some trials in TF32"] if rounded else []
     note = (f"Here: {record['data']['ppi']['note']}, made from public annotations by the paper's recipe. Settings "
             f"chosen on validation, {seeds} seeds, on {', '.join(named)}. "
             "[results/table1.json](results/table1.json), [how it is made](docs/reproduce.md).")  # fmt: skip
     return "\n".join([*lines, "", note])
 
 
-def debian(result: Results) -> str:
+def debian() -> str:
     record, cost, baselines = result("debian"), result("debian-cpu"), result("debian-baselines")["baselines"]
     (row,) = record["rows"]
     lines = ["| section of packages new in forky and sid | accuracy |", "| --- | --- |"]
@@ -97,7 +90,7 @@ def debian(result: Results) -> str:
     return "\n".join([*lines, "", note])
 
 
-def small_graphs(result: Results) -> str:
+def small_graphs() -> str:
     record = result("small-graphs")
     graphs = list(dict.fromkeys(row["graph"] for row in record["rows"]))
     methods = list(dict.fromkeys(row["label"] for row in record["rows"]))
@@ -123,7 +116,7 @@ def help_page() -> str:
     return "\n".join(parts) + "\n"
 
 
-TABLES: dict[str, Callable[[Results], str]] = {
+TABLES: dict[str, Callable[[], str]] = {
     "setmm": setmm, "ppi": ppi, "debian": debian, "small_graphs": small_graphs,
     "serve_load": generate_serving.serve_load, "serve_faults": generate_serving.serve_faults,
     "serve_sizing": generate_serving.serve_sizing, "bench_cpu": generate_performance.bench_cpu,
@@ -131,7 +124,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "speed": generate_performance.speed, "growth": generate_performance.growth, "ranks": generate_scale.ranks,
     "larger_than_memory": generate_scale.larger_than_memory, "larger_graph": generate_scale.larger_graph,
     "ray_faults": generate_scale.ray_faults, "plan": generate_plan.plan,
-    "scales": lambda _: generate_plan.scales(ROOT),
+    "scales": generate_plan.scales,
 }  # fmt: skip
 PAGES = ("README.md", "docs/tables.md", "docs/tutorial.md", "docs/serving.md", "docs/performance.md", "docs/scale.md")
 
@@ -149,7 +142,7 @@ def generated() -> dict[Path, str]:
     made = {ROOT / "docs" / "help.md": help_page(), ROOT / "docs" / "results.md": results_page()}
     for page in PAGES:
         text = (ROOT / page).read_text(encoding="utf-8")
-        made[ROOT / page] = BLOCK.sub(lambda found: f"{found[1]}{TABLES[found[2]](result)}\n{found[3]}", text)
+        made[ROOT / page] = BLOCK.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}\n{found[3]}", text)
     return made
 
 

@@ -1,12 +1,9 @@
 """Tables of docs/performance.md and the README's table of speed, from `results/bench/`."""
 
-from collections.abc import Callable
-from typing import Any
-
-Results = Callable[[str], dict[str, Any]]
+from generate_results import result
 
 
-def bench_cpu(result: Results) -> str:
+def bench_cpu() -> str:
     record = result("bench/cpu")
     lines = ["| Reddit-shaped unless it says otherwise, 2 cores | seconds | peak memory |", "| --- | --- | --- |"]
     for group, entries in record["groups"].items():
@@ -29,7 +26,7 @@ def bench_cpu(result: Results) -> str:
     return "\n".join([*lines, "", note])
 
 
-def bench_gpu(result: Results) -> str:
+def bench_gpu() -> str:
     record = result("bench/gpu")
     lines = [f"| one {record['hardware']['gpu']}, Reddit-shaped unless it says otherwise | microseconds | target |",
              "| --- | --- | --- |"]  # fmt: skip
@@ -46,7 +43,7 @@ def bench_gpu(result: Results) -> str:
     return "\n".join([*lines, "", note])
 
 
-def speed(result: Results) -> str:
+def speed() -> str:
     """The README's few rows: one training step of the paper's configuration, and of what else beside peers."""
     cpu, gpu = result("bench/cpu")["groups"], result("bench/gpu")["measured"]
     lines = ["| Reddit's shape, the paper's configuration | graphsage | PyG | DGL |", "| --- | --- | --- | --- |"]
@@ -70,7 +67,7 @@ def speed(result: Results) -> str:
     return "\n".join([*lines, "", note])
 
 
-def same_f1(result: Results) -> str:
+def same_f1() -> str:
     record = result("bench/same-f1")
     lines = ["| data | aggregator | device, form | test micro F1 |", "| --- | --- | --- | --- |"]
     for row in record["rows"]:
@@ -86,7 +83,7 @@ def same_f1(result: Results) -> str:
     )
 
 
-def growth(result: Results) -> str:
+def growth() -> str:
     record = result("bench/growth")
     lines = ["| what grows | milliseconds a step |", "| --- | --- |"]
     for name, rows in record["axes"].items():

@@ -1,11 +1,9 @@
 """The planner's tables of docs/scale.md: predictions beside the clock, and a simulation of graphs of many sizes."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from generate_results import ROOT, result
 
 
-def plan(result: Callable[[str], dict[str, Any]]) -> str:
+def plan() -> str:
     """The planner beside the clock."""
     record = result("scale/plan")
     lines = ["| not calibrated on | predicted | measured | predicted / measured |", "| --- | --- | --- | --- |"]
@@ -22,13 +20,13 @@ SCALES = ((10**6, 20, 1, 64e9), (10**7, 20, 1, 64e9), (10**8, 20, 4, 256e9), (10
           (3 * 10**9, 12, 100, 512e9))  # fmt: skip
 
 
-def scales(root: Path) -> str:
+def scales() -> str:
     """The planner's answers from 10^6 nodes to PinSage's 3 x 10^9: a simulation."""
     from graphsage.cluster.plan.forecast import Cluster, size, training_epoch, whole_graph
     from graphsage.cluster.plan.profile import Profile
     from graphsage.cluster.plan.work import Graph, Model
 
-    profile, model = Profile.load(root / "results" / "scale" / "profile.json"), Model()
+    profile, model = Profile.load(ROOT / "results" / "scale" / "profile.json"), Model()
     lines = ["| nodes | edges | machines | folder | epoch: bytes gathered | products | time | memory | network | "
              "inference: time | disk read |", "|" + " --- |" * 11]  # fmt: skip
     for nodes, degree, machines, memory in SCALES:

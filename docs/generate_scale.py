@@ -1,13 +1,13 @@
 """Tables of docs/scale.md, from `results/scale/`."""
 
-from collections.abc import Callable
 from typing import Any
 
+from generate_results import result
+
 GB = 1e9
-Results = Callable[[str], dict[str, Any]]
 
 
-def larger_graph(result: Results) -> str:
+def larger_graph() -> str:
     """Times, memory and disk of the graph that is larger than the memory allowed."""
     record = result("scale/larger-graph")
     lines = ["| command | minutes | processor minutes | peak memory | read from disk | asked for | written |",
@@ -47,7 +47,7 @@ def _killed(record: dict[str, Any]) -> str:
     )
 
 
-def ray_faults(result: Results) -> str:
+def ray_faults() -> str:
     """Ray beside in-process, and what faults do."""
     record = result("scale/ray")
     lines = ["| where | blocks by node | largest difference from in-process | seconds |", "| --- | --- | --- | --- |"]
@@ -67,7 +67,7 @@ def ray_faults(result: Results) -> str:
     return "\n".join([*lines, "", note])
 
 
-def ranks(result: Results) -> str:
+def ranks() -> str:
     record = result("scale/ranks")
     workers = str(record["workers"])
     lines = [f"| data | 1 rank: test micro-F1 | {workers} ranks | largest difference of a seed |",
@@ -83,7 +83,7 @@ def ranks(result: Results) -> str:
     return "\n".join([*lines, "", note])
 
 
-def larger_than_memory(result: Results) -> str:
+def larger_than_memory() -> str:
     record = result("scale/larger-than-memory")
     lines = ["| nodes | batches | read-ahead | steps/s | read from disk a step |", "| --- | --- | --- | --- | --- |"]
     for way in record["ways"]:

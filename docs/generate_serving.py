@@ -1,12 +1,11 @@
 """Tables of docs/serving.md, from `results/serve/`."""
 
-from collections.abc import Callable
 from typing import Any
 
-Results = Callable[[str], dict[str, Any]]
+from generate_results import result
 
 
-def serve_load(result: Results) -> str:
+def serve_load() -> str:
     record = result("serve/load")
     where, over = record["surroundings"], record["overload_x10"]
     one, crowd, bulk = record["one_client"], record["clients_32"], record["nodes_32_at_a_time"]
@@ -26,7 +25,7 @@ def serve_load(result: Results) -> str:
     return "\n".join([*lines, "", note])
 
 
-def serve_faults(result: Results) -> str:
+def serve_faults() -> str:
     crash, fuzz, soak = (result(f"serve/{name}") for name in ("crash", "fuzz", "soak"))
     kill, served, torn, again = (crash[name] for name in ("kill_9", "kill_9_over_http", "damaged_journals", "restart"))
     least = min(count for count in fuzz["cases"].values() if count > 1)
@@ -62,7 +61,7 @@ def serve_faults(result: Results) -> str:
     return "\n".join([*lines, "", note])
 
 
-def serve_sizing(result: Results) -> str:
+def serve_sizing() -> str:
     record = result("serve/sizing")
     lines = ["| nodes | disk | memory | open | new node alone | new node, 32 at a time | compaction | search |",
              "| --- | --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip

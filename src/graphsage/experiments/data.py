@@ -104,7 +104,8 @@ def opened(source: Source) -> Named:
     trains = split.codes == TRAIN
     rows, columns = graph.edge_rows, graph.indices
     if not bool((trains[rows] & trains[columns] & (rows != columns)).any()):
-        raise ConfigError(f"--data {source.name}: no edge joins two training nodes, and models learn from neighbors")
+        raise ConfigError(f"--data {source.name}: no edge joins two training nodes, and models learn from neighbors; "
+                          "check the edges, or give a split that leaves more nodes for training")  # fmt: skip
     return Named(source.name, graph, split, _note(source, graph), digest(data, graph, split))
 
 
@@ -113,7 +114,7 @@ def _open(source: Source) -> tuple[Dataset, Split]:
     from graphsage.datasets.open import open_data
     from graphsage.datasets.tables import open_tables
 
-    if source.name == "debian" and (folder := _debian_tables(source)):
+    if folder := _debian_folder(source):
         data = open_tables(debian_tables(folder, train_until="trixie"))
         return data, data.split("time")
     try:
@@ -130,10 +131,10 @@ def _open(source: Source) -> tuple[Dataset, Split]:
     return data, data.split(None)
 
 
-def _debian_tables(source: Source) -> Path | None:
-    """The folder, where it holds the two tables and not a graph that was made of them."""
-    folder = None if source.path is None else Path(source.path)
-    return folder if folder is not None and (folder / "nodes.csv").is_file() else None
+def _debian_folder(source: Source) -> Path | None:
+    """Where `debian` is, if that holds the two tables and not a graph that was made of them."""
+    found = source.name == "debian" and source.path is not None and (Path(source.path) / "nodes.csv").is_file()
+    return Path(source.path or "") if found else None
 
 
 def _note(source: Source, graph: Graph) -> str:
@@ -144,7 +145,7 @@ def _note(source: Source, graph: Graph) -> str:
     if source.name == "setmm":
         return ("theorems of set.mm, a stand-in for the closed citation data and split as that: the newest 20% are "
                 "unseen, 30% of these validate")  # fmt: skip
-    if source.name == "debian" and _debian_tables(source):
+    if _debian_folder(source):
         return "Debian packages by release: not in the paper"
     return ""
 

@@ -132,7 +132,7 @@ class Trials:
     def record(self, trial: Trial) -> dict[str, Any] | None:
         """All that is kept of a trial: its `result`, and what `about` said where it was made."""
         path = self.folder / trial.file_name()
-        if not path.exists():
+        if not self.has(trial):
             return None
         record = read_sealed(path)
         if record["settings"] != json.loads(json.dumps(trial.settings)):
