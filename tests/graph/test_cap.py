@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from graphs import SEEDS, chi_square_p, edge_set, graphs, star
 from graphsage.errors import ConfigError
 from graphsage.graph.build import from_edges
-from graphsage.graph.cap import CAPS, MAX_DEGREE, cap_degrees
+from graphsage.graph.cap import CAPS, MAX_DEGREE, CapRule, cap_degrees
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, training_graph
 
@@ -60,6 +60,16 @@ def test_cut_edges_do_not_change_the_cap_of_the_training_graph(
     split = Split.masks([v < 12 for v in range(15)])
     caps = [cap_degrees(training_graph(from_edges(e, 15), split), limit, seed=seed) for e in (old, old + unseen)]
     assert edge_set(caps[0]) == edge_set(caps[1])
+
+
+@given(st.lists(st.integers(4, 40), min_size=1, max_size=12), st.integers(1, 3), SEEDS)
+def test_the_best_priorities_of_many_rows_are_sorted_row_by_row(degrees: list[int], limit: int, seed: int) -> None:
+    rule = CapRule(limit, "row", seed, directed=False)
+    priorities = rule.priorities(torch.arange(sum(degrees)), torch.tensor([0]))
+    rows = torch.split(priorities, degrees)
+    assert rule.best_of_rows(priorities, torch.tensor(degrees)).tolist() == [
+        r.sort().values[:limit].tolist() for r in rows
+    ]
 
 
 @pytest.mark.parametrize("limit", [None, MAX_DEGREE, 6])

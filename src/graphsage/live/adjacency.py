@@ -5,8 +5,10 @@ never changed, so that a copy of the dictionaries is a snapshot.
 """
 
 import numpy as np
+import torch
 
-from graphsage.live.cap import OPEN, BaseCap
+from graphsage.graph.cap import NO_THRESHOLD
+from graphsage.live.cap import BaseCap
 from graphsage.live.generation import Generation
 from graphsage.live.keys import Rows
 
@@ -15,7 +17,7 @@ _NOBODY: Rows = np.zeros(0, np.int64)
 
 class Adjacency:
     def __init__(self, base: Generation, cap: BaseCap, keys: dict[int, int], below: "Adjacency | None" = None) -> None:
-        self._base, self._cap, self._keys, self._below = base, cap, keys, below
+        self._base, self._cap, self._rule, self._keys, self._below = base, cap, cap.rule, keys, below
         self._directed = base.graph.directed
         self._indptr, self._indices = base.graph.indptr.numpy(), base.graph.indices.numpy()
         self.lists: dict[int, Rows] = {}
@@ -76,7 +78,7 @@ class Adjacency:
 
     def visit(self, row: int, others: list[int]) -> None:
         """`join` for a row that is the last and still alone, with all of `others` (all different) at once."""
-        if self._directed or len(others) > self._cap.limit:
+        if self._directed or len(others) > self._rule.limit:
             for other in others:
                 self.join(other, row)
             return
@@ -85,7 +87,7 @@ class Adjacency:
         for other in others:
             everyone, shown = self.neighbors(other), self.capped(other)
             grown = self.lists[other] = np.concatenate((everyone, last))
-            if len(everyone) >= self._cap.limit:
+            if len(everyone) >= self._rule.limit:
                 self._tighten(other, row)
                 if not self._survives(other, row):
                     lost.add(other)
@@ -94,7 +96,7 @@ class Adjacency:
             elif len(shown) < len(everyone):
                 grown = np.concatenate((shown, last))
             self.shown[other] = grown
-        heard = [other for other in others if other not in lost] if self._cap.both_ways else others
+        heard = [other for other in others if other not in lost] if self._rule.both_ways else others
         self.lists[row], self.shown[row] = np.array(others, np.int64), np.array(heard, np.int64)
 
     def cut(self, source: int, target: int) -> None:
@@ -136,57 +138,61 @@ class Adjacency:
 
     def _threshold(self, row: int) -> int:
         best = self._best_of(row)
-        return OPEN if best is None else int(best[-1])
+        return NO_THRESHOLD if best is None else int(best[-1])
 
     def _best_of(self, row: int) -> Rows | None:
         if row in self._best:
             return self._best[row]
         return self._cap.best.get(row) if self._below is None else self._below._best_of(row)
 
-    def _numbers(self, row: int, others: Rows) -> Rows:
-        return self._cap.priorities.many(np.full(len(others), self.key_of(row)), self.keys_of(others))
+    def _priorities(self, row: int, others: Rows) -> Rows:
+        keys = torch.tensor([self.key_of(row)]), torch.from_numpy(self.keys_of(others))
+        return self._rule.priorities(*keys).numpy()
+
+    def _smallest(self, numbers: Rows) -> Rows:
+        return self._rule.best(torch.from_numpy(numbers)).numpy()
 
     def _survives(self, row: int, other: int) -> bool:
         limit = self._threshold(row)
-        if self._cap.both_ways:
+        if self._rule.both_ways:
             limit = min(limit, self._threshold(other))
-        return limit == OPEN or self._cap.priorities.of(self.key_of(row), self.key_of(other)) <= limit
+        return limit == NO_THRESHOLD or self._rule.priority(self.key_of(row), self.key_of(other)) <= limit
 
     def _tighten(self, row: int, other: int) -> None:
         """`other` was added to the list of `row`: the threshold may sink and push another neighbor out."""
-        everyone, limit = self.neighbors(row), self._cap.limit
+        everyone, limit = self.neighbors(row), self._rule.limit
         if len(everyone) <= limit:
             return
         best = self._best_of(row)
         if best is None:
-            best = np.sort(self._numbers(row, everyone))[:limit]
+            best = self._smallest(self._priorities(row, everyone))
         else:
-            number = self._cap.priorities.of(self.key_of(row), self.key_of(other))
+            number = self._rule.priority(self.key_of(row), self.key_of(other))
             if number > best[-1]:
                 return
             best = np.insert(best, np.searchsorted(best, number), number)[:-1]
         self._best[row] = best
         shown = self.capped(row)
-        numbers = self._numbers(row, shown)
+        numbers = self._priorities(row, shown)
         self.shown[row] = shown[numbers <= best[-1]]
-        if self._cap.both_ways:
+        if self._rule.both_ways:
             for lost in shown[numbers > best[-1]].tolist():
                 self.shown[lost] = _without(self.capped(lost), row)
 
     def _loosen(self, row: int, other: int) -> None:
         """`other` was taken from the list of `row`: the threshold may rise and let another neighbor in."""
-        best, limit = self._best_of(row), self._cap.limit
+        best, limit = self._best_of(row), self._rule.limit
         if best is None:
             return
         everyone = self.neighbors(row)
-        numbers = self._numbers(row, everyone)
+        numbers = self._priorities(row, everyone)
         old = int(best[-1])
-        self._best[row] = fresh = np.sort(numbers)[:limit] if len(everyone) > limit else None
-        new = OPEN if fresh is None else int(fresh[-1])
+        self._best[row] = fresh = self._smallest(numbers) if len(everyone) > limit else None
+        new = NO_THRESHOLD if fresh is None else int(fresh[-1])
         for back in everyone[(numbers > old) & (numbers <= new)].tolist():
             if self._survives(row, back):
                 self.shown[row] = _with(self.capped(row), back)
-                if self._cap.both_ways and back != row:
+                if self._rule.both_ways and back != row:
                     self.shown[back] = _with(self.capped(back), row)
 
 

@@ -1,0 +1,85 @@
+"""The degree caps in memory, on disk and of a live graph keep the same edges if nodes have the same keys."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphs import SEEDS, edge_set, graphs
+from graphsage.graph import cap as module
+from graphsage.graph.build import from_edges
+from graphsage.graph.cap import CAPS, CapRule, cap_degrees
+from graphsage.graph.external import runs
+from graphsage.graph.external.cap import cap_files
+from graphsage.graph.graph import Graph
+from graphsage.graph.storage import save_graph
+from graphsage.live.adjacency import Adjacency
+from graphsage.live.cap import BaseCap, Cap
+from graphsage.live.generation import Generation, generation_of, with_text_ids
+
+Edges = set[tuple[int, int]]
+
+
+def slowly(graph: Graph, rule: CapRule) -> Edges:
+    """The rule, edge by edge."""
+    edges = edge_set(graph)
+    ranked = {v: sorted(rule.priority(v, u) for w, u in edges if w == v)[: rule.limit] for v in range(graph.num_nodes)}
+
+    def within(v: int, u: int) -> bool:
+        return rule.priority(v, u) in ranked[v]
+
+    return {(v, u) for v, u in edges if within(v, u) and (not rule.both_ways or within(u, v))}
+
+
+def keyed_by_row(graph: Graph) -> Generation:
+    made = generation_of(with_text_ids(graph), [{}] * graph.num_nodes)
+    return replace(made, keys=np.arange(graph.num_nodes))
+
+
+def shown(live: Adjacency, count: int) -> Edges:
+    return {(row, int(other)) for row in range(count) for other in live.capped(row)}
+
+
+def on_disk(graph: Graph, limit: int, seed: int, cap: str) -> Edges:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        save_graph(graph, folder / "graph")
+        if not cap_files(runs.Adjacency.open(folder / "graph"), folder / "capped", limit, seed=seed, cap=cap,
+                         directed=graph.directed, run_edges=7):  # fmt: skip
+            return edge_set(graph)
+        indptr, indices = (torch.from_numpy(np.load(folder / "capped" / f"{n}.npy")) for n in ("indptr", "indices"))
+        return edge_set(graph.replace(indptr=indptr, indices=indices))
+
+
+@given(graphs(directed=None), st.integers(1, 4), st.sampled_from(CAPS), SEEDS, st.randoms(use_true_random=False),
+       st.sampled_from([5, 1000]))  # fmt: skip
+def test_all_degree_caps_keep_the_same_edges(graph: Graph, limit: int, cap: str, seed: int, order: Random,
+                                              chunk: int) -> None:  # fmt: skip
+    n = graph.num_nodes
+    expected = slowly(graph, CapRule(limit, cap, seed, graph.directed))
+    before, module._CHUNK = module._CHUNK, chunk
+    try:
+        assert edge_set(cap_degrees(graph, limit, seed=seed, cap=cap)) == expected
+        assert on_disk(graph, limit, seed, cap) == expected
+        base = keyed_by_row(graph)
+        live = Adjacency(base, BaseCap(base.graph, base.keys, Cap(limit, cap, seed)), {})
+        assert shown(live, n) == expected
+    finally:
+        module._CHUNK = before
+    empty = keyed_by_row(from_edges(np.zeros((0, 2), np.int64), n, directed=graph.directed))
+    grown = Adjacency(empty, BaseCap(empty.graph, empty.keys, Cap(limit, cap, seed)), {})
+    edges = sorted(edge_set(graph))
+    order.shuffle(edges)
+    for row, other in edges:
+        grown.join(other, row)
+    assert shown(grown, n) == expected
+    for row, other in edges[::2]:  # taken away from the base and joined again
+        live.cut(other, row)
+    for row, other in edges[::2]:
+        live.join(other, row)
+    assert shown(live, n) == expected
