@@ -1,5 +1,6 @@
 """Inference in blocks is exact inference: for any graph, aggregator and size of block, also after a restart."""
 
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -177,7 +178,7 @@ def test_work_of_another_model_or_graph_is_refused(ring: tuple[Model, Path], tmp
 
 
 def test_two_commands_do_not_share_a_folder(ring: tuple[Model, Path], tmp_path: Path) -> None:
-    with locked(tmp_path / "work"), pytest.raises(OutputError, match="in use by another graphsage"):
+    with locked(tmp_path / "work"), pytest.raises(OutputError, match=f"in use by process {os.getpid()}; wait for it"):
         embed_in_blocks(*ring, tmp_path / "work", budget=Budget(900))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from graphsage.errors import ConfigError, DataError
-from graphsage.training.lock import FileLock
+from graphsage.file_lock import FileLock
 from graphsage.training.search import ATTEMPTS, Report, Search, left, open_study, winner, work
 from graphsage.training.space import Choice, Space, make_range
 from graphsage.training.suggest import settings_of

@@ -1,6 +1,7 @@
 """Backup, restore and verification of a store."""
 
 import shutil
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from graphsage.errors import DataError, OutputError, StoreError
 from graphsage.graph.check import check_graph
 from graphsage.live.generation import checksums, open_generation
 from graphsage.live.journal import JOURNAL, Journal, open_journal
-from graphsage.live.manifest import Manifest, StoreLock, read_manifest, sync_folder, write_manifest
+from graphsage.live.manifest import Manifest, lock_store, read_manifest, sync_folder, write_manifest
 
 if TYPE_CHECKING:
     from graphsage.live.store import Version
@@ -46,15 +47,11 @@ def copy_store(source: Path, manifest: Manifest, journal: Journal, target: Path)
 def backup(store: Path, target: Path) -> "Version":
     """Copy a store that no process owns; a running service is asked over HTTP instead."""
     manifest = read_manifest(store)
-    lock = StoreLock(store)
-    try:
-        journal = open_journal(store, manifest.sequence, bytes.fromhex(manifest.check))
-        try:
-            return copy_store(store, manifest, journal, target)
-        finally:
-            journal.close()
-    finally:
-        lock.release()
+    with (
+        lock_store(store),
+        closing(open_journal(store, manifest.sequence, bytes.fromhex(manifest.check))) as journal,
+    ):
+        return copy_store(store, manifest, journal, target)
 
 
 def restore(source: Path, target: Path) -> Report:
@@ -70,8 +67,7 @@ def restore(source: Path, target: Path) -> Report:
 def verify(store: Path) -> Report:
     """Read everything: checksums of the generation, the structure of its graph, the chain of the journal."""
     manifest = read_manifest(store)
-    lock = StoreLock(store)
-    try:
+    with lock_store(store):
         found = checksums(store / manifest.folder) if (store / manifest.folder).is_dir() else {}
         for name in sorted({*found, *manifest.files}):
             if found.get(name) != manifest.files.get(name):
@@ -82,11 +78,6 @@ def verify(store: Path) -> Report:
             check_graph(base.graph)
         except DataError as error:
             raise StoreError(f"{store}: {error}") from error
-        journal = open_journal(store, manifest.sequence, bytes.fromhex(manifest.check))
-        try:
+        with closing(open_journal(store, manifest.sequence, bytes.fromhex(manifest.check))) as journal:
             changes = journal.since(manifest.sequence)
             return Report(manifest.generation, journal.sequence, base.num_nodes, base.graph.num_edges, len(changes))
-        finally:
-            journal.close()
-    finally:
-        lock.release()

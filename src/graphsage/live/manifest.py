@@ -1,6 +1,5 @@
 """Which generation holds, and up to which change: one small file, swapped atomically. And the lock on a store."""
 
-import fcntl
 import json
 import os
 from dataclasses import asdict, dataclass, field
@@ -9,6 +8,7 @@ from typing import Any
 
 from graphsage.atomic import atomic_file
 from graphsage.errors import StoreError
+from graphsage.file_lock import FileLock, lock_folder
 from graphsage.live.journal import START
 
 FORMAT = 1
@@ -68,22 +68,6 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-class StoreLock:
-    """Held by the one process that owns a store; the system frees it when that process ends, however it ends."""
-
-    def __init__(self, store: Path) -> None:
-        self._file = (store / "lock").open("a+")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.seek(0)
-            owner = self._file.read(20).strip() or "another"
-            self._file.close()
-            raise StoreError(f"{store} is in use by process {owner}; one process owns a live graph, stop that one "
-                             "or ask it over HTTP") from None  # fmt: skip
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
-        self._file.flush()
-
-    def release(self) -> None:
-        self._file.close()
+def lock_store(store: Path) -> FileLock:
+    """Held by the one process that owns a store."""
+    return lock_folder(store, StoreError, "one process owns a live graph, stop that one or ask it over HTTP")

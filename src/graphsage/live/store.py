@@ -21,7 +21,7 @@ from graphsage.live.check import Checker
 from graphsage.live.faults import fault
 from graphsage.live.generation import Generation, open_generation, with_text_ids, write_generation
 from graphsage.live.journal import JOURNAL, START, Journal, open_journal
-from graphsage.live.manifest import Manifest, StoreLock, is_store, read_manifest, write_manifest
+from graphsage.live.manifest import Manifest, is_store, lock_store, read_manifest, write_manifest
 from graphsage.live.overlay import Overlay
 from graphsage.live.snapshot import clean, snapshot
 from graphsage.live.whole import whole
@@ -57,7 +57,7 @@ class LiveGraph:
         """Open a live graph and replay its journal. `cap` is the degree cap of the model that will read it."""
         self.folder, self._cap = folder, cap
         self.manifest = read_manifest(folder)
-        self._lock = StoreLock(folder)
+        self._lock = lock_store(folder)
         try:
             clean(folder, self.manifest)
             self._base = open_generation(folder / self.manifest.folder)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphsage.atomic import writing
 from graphsage.errors import ConfigError, DataError, one_of
-from graphsage.training.lock import FileLock
+from graphsage.file_lock import FileLock
 from graphsage.training.space import Space
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 A block is done when its note (`00003.json`: rows, bytes, checksum) is there, which is written after the block itself.
 """
 
-import fcntl
 import json
 import shutil
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 
 from graphsage.atomic import atomic_file, writing
 from graphsage.errors import DataError, OutputError
+from graphsage.file_lock import FileLock, lock_folder
 from graphsage.graph.external.row_file import RowFile, RowWriter
 from graphsage.inference.blocks.plan import Stage
 
@@ -108,15 +108,8 @@ class Work:
             temporary.write_text(json.dumps(note) + "\n", encoding="utf-8")
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Only one command at a time hands out the blocks of a folder; the system frees the lock if it dies."""
+def locked(folder: Path) -> FileLock:
+    """The lock of a work folder: only one command at a time hands out its blocks."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / "lock").open("w")
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OutputError(f"{folder} is in use by another graphsage; wait for it to end") from None
-        yield
+        return lock_folder(folder, OutputError, "wait for it to end")
