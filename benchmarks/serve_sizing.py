@@ -27,6 +27,7 @@ def measure(nodes: int) -> dict[str, Any]:
     from serve_crash import change, first_graph
 
     from graphsage.inference.model import Model
+    from graphsage.inference.nearest import NearestIndex
     from graphsage.live.cap import Cap
     from graphsage.live.embed import LiveEncoder
     from graphsage.live.keys import node_key
@@ -34,7 +35,7 @@ def measure(nodes: int) -> dict[str, Any]:
     from graphsage.live.store import LiveGraph, create_store
     from graphsage.model.encoder import Encoder, EncoderConfig
     from graphsage.sampling.minibatch import SamplingConfig
-    from graphsage.serving.index import Base, SearchIndex
+    from graphsage.serving.index import SearchIndex
 
     torch.set_num_threads(1)
 
@@ -64,7 +65,7 @@ def measure(nodes: int) -> dict[str, Any]:
         before = psutil.Process().memory_info().rss
         _, compacted = timed(live.compact)
         z = draw.normal(size=(nodes, 256)).astype(np.float32)
-        index, built = timed(lambda: SearchIndex(Base.build([str(i) for i in range(nodes)], z, 100_000)))
+        index, built = timed(lambda: SearchIndex([str(i) for i in range(nodes)], NearestIndex.build(z)))
         _, searched = timed(lambda: [index.search(z[i], 10) for i in range(50)])
         live.close()
     return {"nodes": nodes, "disk_mb": round(disk / 1e6), "open_s": round(opened, 2),

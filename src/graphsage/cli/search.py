@@ -28,7 +28,7 @@ def command(
     """
     from graphsage.cli.opening import open_run
     from graphsage.cli.output import block_progress, print_columns, print_json, say, working
-    from graphsage.inference.nearest import nearest
+    from graphsage.inference.nearest import NearestIndex
 
     opened = open_run(run, data, device)
     graph = opened.graph
@@ -36,8 +36,9 @@ def command(
     with block_progress("embedding") as on_block:
         z = opened.model.embed(graph, inference=inference, on_block=on_block)
     with working("searching"):
-        found = nearest(z, z[row : row + 1], k + 1)
-    pairs = [(int(v), float(c)) for v, c in zip(found.rows[0], found.cosines[0], strict=True) if int(v) != row][:k]
+        index = NearestIndex.build(z.numpy())
+        rows, cosines = index.search(index.unit[row : row + 1], k + 1)
+    pairs = [(v, c) for v, c in zip(rows[0].tolist(), cosines[0].tolist(), strict=True) if v not in (row, -1)][:k]
     names = opened.data.graph.class_names
     labels = None if names is None or graph.multilabel else graph.labels
 
@@ -46,8 +47,8 @@ def command(
 
     if json:
         near = [{"id": graph.id_of(v), "cosine": round(c, 6), "class": part(v) or None} for v, c in pairs]
-        print_json({"id": graph.id_of(row), "class": part(row) or None, "recall": found.recall, "nearest": near})
+        print_json({"id": graph.id_of(row), "class": part(row) or None, "recall": index.recall, "nearest": near})
         return
-    if found.recall < 1:
-        say(f"approximate search: it finds {found.recall:.1%} of the true neighbors")
+    if index.recall < 1:
+        say(f"approximate search: it finds {index.recall:.1%} of the true neighbors")
     print_columns([(f"{c:.4f}", str(graph.id_of(v)), part(v)) for v, c in pairs], right=(0,))

@@ -1,72 +1,85 @@
-"""Nearest nodes by cosine: exact while small, an HNSW index (faiss) above, with its recall measured."""
+"""Nearest vectors by cosine: exact up to a number of rows, an HNSW index (faiss) with measured recall above it."""
 
-from dataclasses import dataclass
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from typing import Any
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from graphsage.errors import ConfigError
 
+Vectors = npt.NDArray[np.float32]
+Places = npt.NDArray[np.int64]
 EXACT_UP_TO = 100_000
-_PROBES = 200  # queries on which the recall of an approximate index is measured
-_BLOCK = 1 << 16
+PROBES = 200  # queries on which the recall is measured
+_K = 10
 
 
-@dataclass(frozen=True)
-class Nearest:
-    """`rows` (Q, k) of the table, best first, and their cosines (Q, k). `recall` is 1 where the search is exact."""
+@dataclass(frozen=True, eq=False)
+class NearestIndex:
+    """`unit` (N, D) are vectors of length 1 (or 0). `recall` is 1 if the search is exact."""
 
-    rows: Tensor
-    cosines: Tensor
-    recall: float
+    unit: Vectors
+    approximate: Any = None
+    recall: float = 1.0
+
+    @staticmethod
+    def build(z: Vectors, exact_up_to: int = EXACT_UP_TO) -> "NearestIndex":
+        exact = NearestIndex(normalized(z))
+        if len(z) <= exact_up_to:
+            return exact
+        try:
+            import faiss
+        except ImportError:
+            raise ConfigError(
+                f"searching more than {exact_up_to:,} nodes needs faiss: pip install 'graphsage[search]'"
+            ) from None
+        index = faiss.IndexHNSWFlat(z.shape[1], 32, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction, index.hnsw.efSearch = 100, 128
+        index.add(exact.unit)
+        made = replace(exact, approximate=index)
+        return replace(made, recall=made.measured_recall())
+
+    def measured_recall(self) -> float:
+        """The share of the true nearest vectors that is found. A vector does not count as its own neighbor."""
+        exact, hits, total = replace(self, approximate=None), 0, 0
+        probes = np.unique(np.linspace(0, len(self.unit) - 1, PROBES).astype(np.int64))
+        for own in np.array_split(probes, 10):  # all cosines of a part are in memory
+            truth, found = (index.search(self.unit[own], _K + 1)[0] for index in (exact, self))
+            others = truth != own[:, None]
+            hits += int(((truth[:, :, None] == found[:, None, :]).any(axis=2) & others).sum())
+            total += int(others.sum())
+        return hits / total
+
+    def search(self, asked: Vectors, k: int, stale: Set[int] = frozenset()) -> tuple[Places, Vectors]:
+        """Rows and cosines (Q, k), best first, without `stale` rows; a row is -1 if there are no more.
+
+        `asked` (Q, D) are vectors of length 1.
+        """
+        if self.approximate is not None:
+            spare = min(len(stale), 4 * k + 64)
+            cosines, places = self.approximate.search(asked, min(k + spare, len(self.unit)))
+            gone = np.isin(places, list(stale)) | (places < 0)
+            cosines[gone] = -np.inf
+            if (~gone).sum(axis=1).min(initial=k) >= min(k, len(self.unit) - len(stale)):
+                chosen, cosines = best(cosines, k)
+                return np.where(chosen < 0, -1, np.take_along_axis(places, chosen, 1)), cosines
+        cosines = asked @ self.unit.T  # also if everything nearby is stale, which the index cannot search past
+        cosines[:, list(stale)] = -np.inf
+        return best(cosines, k)
 
 
-def nearest(table: Tensor, queries: Tensor, k: int, *, exact_up_to: int = EXACT_UP_TO) -> Nearest:
-    """The `k` rows of `table` (N, D) closest to each of `queries` (Q, D) by cosine.
-
-    Above `exact_up_to` rows an HNSW index answers, and `recall` is the share of true neighbors it finds, measured on a
-    sample of the table against the exact search.
-    """
-    if k < 1:
-        raise ConfigError(f"k must be at least 1; got {k}")
-    k = min(k, len(table))
-    unit, asked = F.normalize(table.float(), dim=1), F.normalize(queries.float(), dim=1)
-    if len(table) <= exact_up_to:
-        return Nearest(*_exact(unit, asked, k), recall=1.0)
-    index = _hnsw(unit)
-    probes = unit[torch.linspace(0, len(unit) - 1, _PROBES).long()]
-    truth, found = _exact(unit, probes, k)[0], _ask(index, probes, k)[0]
-    hits = (truth[:, :, None] == found[:, None, :]).any(dim=2)
-    return Nearest(*_ask(index, asked, k), recall=float(hits.float().mean()))
+def best(cosines: Vectors, k: int) -> tuple[Places, Vectors]:
+    """Columns and values of the `k` largest in each row of (Q, N), in order; -1 if they are not finite."""
+    k = min(k, cosines.shape[1])
+    places = np.argpartition(-cosines, k - 1, axis=1)[:, :k] if k else np.zeros((len(cosines), 0), np.int64)
+    order = np.argsort(-np.take_along_axis(cosines, places, 1), axis=1, kind="stable")
+    places = np.take_along_axis(places, order, 1)
+    values = np.take_along_axis(cosines, places, 1)
+    return np.where(np.isfinite(values), places, -1), values
 
 
-def _exact(unit: Tensor, asked: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Block by block, keeping the best k so far."""
-    best = asked.new_full((len(asked), 0), 0.0)
-    rows = torch.zeros(len(asked), 0, dtype=torch.int64)
-    for start in range(0, len(unit), _BLOCK):
-        cosines = asked @ unit[start : start + _BLOCK].t()
-        here = torch.arange(start, start + cosines.shape[1]).expand(len(asked), -1)
-        best, rows = torch.cat([best, cosines], dim=1), torch.cat([rows, here], dim=1)
-        best, order = best.topk(min(k, best.shape[1]), dim=1)
-        rows = rows.gather(1, order)
-    return rows, best
-
-
-def _hnsw(unit: Tensor) -> object:
-    try:
-        import faiss
-    except ImportError:
-        raise ConfigError(
-            f"searching more than {EXACT_UP_TO:,} nodes needs faiss: pip install 'graphsage[search]'"
-        ) from None
-    index = faiss.IndexHNSWFlat(unit.shape[1], 32, faiss.METRIC_INNER_PRODUCT)
-    index.hnsw.efConstruction, index.hnsw.efSearch = 100, 128
-    index.add(unit.numpy())
-    return index
-
-
-def _ask(index: object, asked: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    cosines, rows = index.search(asked.numpy(), k)  # type: ignore[attr-defined]
-    return torch.from_numpy(rows), torch.from_numpy(cosines)
+def normalized(z: Vectors) -> Vectors:
+    lengths = np.linalg.norm(z, axis=1, keepdims=True)
+    return np.ascontiguousarray(z / np.where(lengths > 0, lengths, 1), dtype=np.float32)

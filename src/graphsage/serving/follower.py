@@ -11,12 +11,13 @@ import torch
 
 from graphsage.inference.exact import embed_exact
 from graphsage.inference.model import input_tables
+from graphsage.inference.nearest import NearestIndex, Vectors
 from graphsage.live.overlay import Overlay
 from graphsage.live.reading import Target
 from graphsage.live.store import LiveGraph
 from graphsage.live.whole import whole
 from graphsage.serving.batcher import Batcher, Job
-from graphsage.serving.index import Base, SearchIndex, Vectors
+from graphsage.serving.index import SearchIndex
 from graphsage.serving.loaded import Loaded
 from graphsage.serving.map import UNKNOWN, NodeMap, stored_positions
 from graphsage.serving.memory import give_back
@@ -82,7 +83,7 @@ class Follower:
     def _needs_building(self) -> bool:
         if self.index is None or self.of is not self._model():
             return True
-        return self.index.outdated > max(REBUILD_LEAST, REBUILD_SHARE * len(self.index.base.ids))
+        return self.index.outdated > max(REBUILD_LEAST, REBUILD_SHARE * len(self.index.ids))
 
     def _build(self) -> None:
         model = self._model()
@@ -92,7 +93,7 @@ class Follower:
         ids, z, colors = embed_everything(overlay, model, self._stop)
         if self._stop.is_set():
             return
-        index = SearchIndex(Base.build(ids, z, self._settings.exact_up_to))
+        index = SearchIndex(ids, NearestIndex.build(z, self._settings.exact_up_to))
         if self.map is None or self.of is not model:
             xy = stored_positions(self._folder, ids, z, model.version, self._method)
             epoch = 0 if self.map is None else self.map.epoch + 1

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
 from graphsage.graph.storage import load_array
-from graphsage.serving.index import Vectors, best, normalized
+from graphsage.inference.nearest import Vectors, best, normalized
 
 UNKNOWN = 0xFFFF  # the color number of a node without class
 NEAREST = 5
