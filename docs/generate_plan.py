@@ -22,9 +22,10 @@ SCALES = ((10**6, 20, 1, 64e9), (10**7, 20, 1, 64e9), (10**8, 20, 4, 256e9), (10
 
 def scales() -> str:
     """The planner's answers from 10^6 nodes to PinSage's 3 x 10^9: a simulation."""
-    from graphsage.cluster.plan.forecast import Cluster, size, training_epoch, whole_graph
+    from graphsage.cluster.plan.forecast import Cluster, training_epoch, whole_graph
     from graphsage.cluster.plan.profile import Profile
     from graphsage.cluster.plan.work import Graph, Model
+    from graphsage.graph.external.size import shown_size as size
 
     profile, model = Profile.load(ROOT / "results" / "scale" / "profile.json"), Model()
     lines = ["| nodes | edges | machines | folder | epoch: bytes gathered | products | time | memory | network | "

@@ -55,12 +55,12 @@ def test_options_reach_the_simulation(graphsage: Command, profile: Path) -> None
 
 @pytest.mark.parametrize(("words", "message"), [
     ((), "say how large the graph is"),
-    (("--nodes", "ten", "--edges", "5"), "--nodes must be a number"),
-    (("--nodes", "0", "--edges", "5"), "--nodes must be a whole number from 1 on"),
-    (("--nodes", "1.5", "--edges", "5"), "--nodes must be a whole number"),
-    (("--nodes", "5", "--edges", "-1"), "--edges must be a whole number from 0 on"),
-    ((*SIZES, "--memory", "much"), "--memory must be a number"),
-    ((*SIZES, "--memory", "-4GB"), "--memory must be a size above 0"),
+    (("--nodes", "ten", "--edges", "5"), "--nodes must be an integer of at least 1"),
+    (("--nodes", "0", "--edges", "5"), "--nodes must be an integer of at least 1"),
+    (("--nodes", "1.5", "--edges", "5"), "--nodes must be an integer"),
+    (("--nodes", "5", "--edges", "-1"), "--edges must be an integer of at least 0"),
+    ((*SIZES, "--memory", "much"), "--memory must be a size such as 4GB"),
+    ((*SIZES, "--memory", "-4GB"), "--memory must be a size such as 4GB"),
     ((*SIZES, "--precision", "int8"), "--precision must be one of float32, float16, bfloat16; got 'int8'"),
     ((*SIZES, "--aggregator", "max"), "aggregator must be one of"),
     ((*SIZES, "--sample-sizes", "a"), "--sample-sizes must be whole numbers"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsage.cluster.plan.forecast import Cluster, size, training_epoch, whole_graph
+from graphsage.cluster.plan.forecast import Cluster, training_epoch, whole_graph
 from graphsage.cluster.plan.profile import Profile, Rate
 from graphsage.cluster.plan.work import AGGREGATORS, Gather, Graph, Model, Work, training_step
 from graphsage.errors import ConfigError, DataError
@@ -163,7 +163,3 @@ def test_a_profile_is_read_as_it_was_written_and_a_damaged_one_is_named(tmp_path
             Profile.load(path)
     with pytest.raises(DataError, match="does not exist; measure this machine first"):
         Profile.load(tmp_path / "none.json")
-
-
-def test_sizes_are_written_as_people_do() -> None:
-    assert [size(value) for value in (0, 999, 1500, 3.26e12, 5e15)] == ["0 B", "999 B", "1.5 kB", "3.26 TB", "5e+03 TB"]

@@ -83,7 +83,7 @@ def test_buckets_too_large_for_memory_are_split(tmp_path: Path, monkeypatch: pyt
 def test_a_node_whose_edges_exceed_memory_is_named(tmp_path: Path) -> None:
     sort = EdgeSort(tmp_path / "scratch", 5, 3 * csr.CODE_BYTES)
     sort.add(np.array([(2, 1)] * 9))
-    with pytest.raises(ConfigError, match=r"node 1 alone has 9 edges, which need 288B of memory"):
+    with pytest.raises(ConfigError, match=r"node 1 alone has 9 edges, which need 288 B of memory"):
         sort.write(tmp_path)
 
 
@@ -243,7 +243,7 @@ def test_what_needs_the_table_in_memory_is_refused(tmp_path: Path, options: dict
 
 def test_too_little_memory_and_unknown_types_are_refused(tmp_path: Path) -> None:
     spec = TableSpec(edges="e.csv")
-    with pytest.raises(ConfigError, match="memory must be at least 414MB; got 1MB"):
+    with pytest.raises(ConfigError, match="memory must be at least 414 MB; got 1 MB"):
         build_large(spec, tmp_path / "disk", memory=10**6)
     with pytest.raises(ConfigError, match="feature type must be one of float32, float16"):
         build_large(spec, tmp_path / "disk", memory=MEMORY, feature_type="int8")

@@ -199,7 +199,7 @@ def test_numbers_beyond_half_precision_are_an_error(tmp_path: Path) -> None:
 
 
 def test_too_little_memory_is_refused_with_the_least_that_works(ring: tuple[Model, Path], tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"memory must be at least (\d+)MB .* got 1MB") as caught:
+    with pytest.raises(ConfigError, match=r"memory must be at least (\d+) MB .* got 1 MB") as caught:
         embed_in_blocks(*ring, tmp_path / "work", memory=10**6)
     least = int(str(caught.value).split("at least ")[1].split("MB")[0]) * 10**6
     z = whole(embed_in_blocks(*ring, tmp_path / "work", memory=least))

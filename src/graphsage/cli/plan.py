@@ -75,6 +75,7 @@ def command(
         from graphsage.cluster.plan.forecast import Cluster, training_epoch, whole_graph
         from graphsage.cluster.plan.profile import Profile
         from graphsage.cluster.plan.work import Graph, Model
+        from graphsage.graph.external.size import parse_size, shown_size
         from graphsage.training.config import Config
     one_of("--precision", precision, BYTES)
     sizes = from_flags(sample_sizes=sample_sizes).values["sample_sizes"]
@@ -89,8 +90,8 @@ def command(
         raise ConfigError(f"--train-nodes must be at most --nodes, {graph.nodes:,}; got {targets:,}")
     model = Model(aggregator, sizes, width, hidden_dim, _positive("--classes", classes))
     known = Profile.load(profile)
-    room = _bytes("--memory", memory) if memory is not None else float(known.about["memory_bytes"])
-    cluster = Cluster(machines, ranks, room, None if disk is None else _bytes("--disk", disk), network * 1e9 / 8)
+    room = float(parse_size(memory, "--memory")) if memory is not None else float(known.about["memory_bytes"])
+    cluster = Cluster(machines, ranks, room, None if disk is None else parse_size(disk, "--disk"), network * 1e9 / 8)
     training = training_epoch(graph, model, cluster, known, targets=targets, batch_size=batch_size)
     inference = whole_graph(graph, model, cluster, known)
     if json:
@@ -101,13 +102,11 @@ def command(
                     "parameters": model.parameters(dim), "machines": machines, "ranks": cluster.all_ranks,
                     "training_epoch": training.as_dict(), "inference": inference.as_dict()})  # fmt: skip
         return
-    from graphsage.cluster.plan.forecast import size
-
-    folder = size(graph.folder_bytes)
+    folder = shown_size(graph.folder_bytes)
     print(f"graph       {graph.nodes:,} nodes, {graph.edges:,} edges, {dim} {precision} features: {folder}")
     print(f"model       {aggregator}, sample sizes {sample_sizes}, {width} wide, {model.parameters(dim):,} weights")
-    print(f"machines    {machines}, {cluster.all_ranks} ranks, {size(room)} of memory, {network:g} Gbit/s; rates of "
-          f"{_described(known)}")  # fmt: skip
+    print(f"machines    {machines}, {cluster.all_ranks} ranks, {shown_size(room)} of memory, {network:g} Gbit/s; "
+          f"rates of {_described(known)}")  # fmt: skip
     steps = int(training.counts["steps"])
     _show(f"one training epoch: {targets:,} targets, {steps:,} steps of {min(batch_size, targets):,}", training)
     _show(f"exact inference: {graph.nodes:,} nodes, {len(sizes)} layers", inference)
@@ -151,7 +150,7 @@ def _described(found: "Profile") -> str:
 
 def _show(title: str, found: "Forecast") -> None:
     from graphsage.cli.output import print_facts
-    from graphsage.cluster.plan.forecast import size
+    from graphsage.graph.external.size import shown_size
 
     print(f"\n{title}" + ("" if found.fits else "   DOES NOT FIT"))
     shares = sorted(found.parts.items(), key=lambda part: -part[1])
@@ -159,9 +158,9 @@ def _show(title: str, found: "Forecast") -> None:
         f"{name} {seconds / found.seconds:.0%}" for name, seconds in shares if seconds > 0.005 * found.seconds
     )
     print_facts({
-        "  time": f"{duration(found.seconds)} ({told})", "  memory": f"{size(found.memory)} a machine",
-        "  disk": f"{size(found.disk_read)} read, {size(found.disk_written)} written a machine",
-        "  network": f"{size(found.network)} a machine", "  note": "; ".join(found.notes),
+        "  time": f"{duration(found.seconds)} ({told})", "  memory": f"{shown_size(found.memory)} a machine",
+        "  disk": f"{shown_size(found.disk_read)} read, {shown_size(found.disk_written)} written a machine",
+        "  network": f"{shown_size(found.network)} a machine", "  note": "; ".join(found.notes),
     })  # fmt: skip
 
 
@@ -173,28 +172,14 @@ def duration(seconds: float) -> str:
 
 
 def _count(flag: str, text: str, least: int = 1) -> int:
-    value = _number(flag, text.upper())
-    if value < least or value != int(value):
-        raise ConfigError(f"{flag} must be a whole number from {least} on, such as 3e9 or 10M; got {text!r}")
-    return int(value)
-
-
-def _bytes(flag: str, text: str) -> float:
-    value = _number(flag, text.upper().removesuffix("B"))
-    if value <= 0:
-        raise ConfigError(f"{flag} must be a size above 0, such as 64GB; got {text!r}")
-    return value
-
-
-def _number(flag: str, text: str) -> float:
-    unit = text[-1:] if text[-1:] in UNITS else ""
+    unit = text[-1:].upper() if text[-1:].upper() in UNITS else ""
     try:
-        value = float(text.removesuffix(unit).replace(",", "").replace("_", "")) * UNITS[unit]
+        value = float(text[: len(text) - len(unit)].replace(",", "").replace("_", "")) * UNITS[unit]
     except ValueError:
         value = float("nan")
-    if not value < float("inf"):
-        raise ConfigError(f"{flag} must be a number, such as 3e9, 10M or 64GB; got {text!r}")
-    return value
+    if not least <= value < float("inf") or value != int(value):
+        raise ConfigError(f"{flag} must be an integer of at least {least}, such as 3e9 or 10M; got {text!r}")
+    return int(value)
 
 
 def _positive(flag: str, value: int) -> int:

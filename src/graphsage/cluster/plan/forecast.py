@@ -20,6 +20,7 @@ from graphsage.cluster.plan.work import (
     training_step,
 )
 from graphsage.errors import ConfigError
+from graphsage.graph.external.size import shown_size
 from graphsage.inference.blocks.edges import EDGE_BYTES
 from graphsage.inference.blocks.plan import PROCESS_BYTES, ROW_BYTES, SOURCE_SHARE
 
@@ -96,8 +97,8 @@ def training_epoch(graph: Graph, model: Model, cluster: Cluster, profile: Profil
     fits = peak <= cluster.memory and (cluster.disk is None or graph.folder_bytes <= cluster.disk)
     notes = _folder_notes(graph, cluster, cold)
     if peak > cluster.memory:
-        notes.append(f"each rank holds the edges of the training graph in memory: setting up takes {size(peak)} on a "
-                     f"machine, and it has {size(cluster.memory)}")  # fmt: skip
+        notes.append(f"each rank holds the edges of the training graph in memory: setting up takes {shown_size(peak)} "
+                     f"on a machine, and it has {shown_size(cluster.memory)}")  # fmt: skip
     counts = {"steps": steps, "targets_a_rank": batch, "flops": steps * (work.products + work.recurrent),
               "bytes_gathered": steps * work.gathered, "resident_memory": resident}  # fmt: skip
     outside = sent * each if cluster.machines > 1 else 0.0
@@ -124,7 +125,8 @@ def whole_graph(graph: Graph, model: Model, cluster: Cluster, profile: Profile) 
     fits = cluster.disk is None or room <= cluster.disk
     if not fits:
         notes.append(
-            f"the folder and the layers between take {size(room)} of disk; there are {size(cluster.disk or 0)}"
+            f"the folder and the layers between take {shown_size(room)} of disk; "
+            f"there are {shown_size(cluster.disk or 0)}"
         )
     flops = sum(work.products + work.recurrent for work in works)
     return Forecast(sum(parts.values()), parts, memory, read, written, network, fits, notes,
@@ -178,17 +180,11 @@ def _pages(row_bytes: float) -> float:
 
 
 def _folder_notes(graph: Graph, cluster: Cluster, cold: float) -> list[str]:
-    folder = size(graph.folder_bytes)
+    folder = shown_size(graph.folder_bytes)
     if cluster.disk is not None and graph.folder_bytes > cluster.disk:
-        return [f"a replicated folder ends here: it takes {folder}, and a machine has {size(cluster.disk)} of disk"]
+        return [
+            f"a replicated folder ends here: it takes {folder}, and a machine has {shown_size(cluster.disk)} of disk"
+        ]
     if cold:
         return [f"the folder ({folder}) does not fit into memory: {cold:.0%} of all reads go to disk"]
     return [f"the folder ({folder}) fits into the memory of each machine"]
-
-
-def size(value: float) -> str:
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if value < 1000 or unit == "TB":
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    raise AssertionError
