@@ -171,8 +171,9 @@ def write(out: Path, world: World) -> list[Path]:
     import torch
 
     from graphsage.cli.output import working
-    from graphsage.cli.picture import draw_map, principal
+    from graphsage.cli.picture import draw_map
     from graphsage.inference.export import embedding_columns, prediction_columns, write_table
+    from graphsage.inference.projection import project
 
     held_out = torch.cat([world.split.nodes("val"), world.split.nodes("test")])
     truth = [world.part(row) for row in held_out.tolist()]
@@ -181,7 +182,7 @@ def write(out: Path, world: World) -> list[Path]:
     with working("writing"):
         embeddings = embedding_columns(world.graph, held_out, z) | {"part": truth}
         predictions = prediction_columns(world.model, world.graph, held_out, p) | {"part": truth}
-        draw_map(out / "map.png", principal(world.z[test].numpy()), [world.part(row) for row in test.tolist()],
+        draw_map(out / "map.png", project(world.z[test].numpy()), [world.part(row) for row in test.tolist()],
                  title=f"{len(test):,} theorems that were not in the training graph",
                  subtitle="GraphSAGE embeddings of Metamath's set.mm, first two principal components; "
                           "color: part of mathematics")  # fmt: skip

@@ -18,14 +18,6 @@ WORDS = 24  # letters of a class name that fit the legend
 LEADER_POINTS = 22  # a label further from its class than this is joined to it by a line
 
 
-def principal(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The first two principal components, (N, D) -> (N, 2)."""
-    from sklearn.decomposition import PCA
-
-    places: npt.NDArray[Any] = PCA(2, svd_solver="covariance_eigh").fit_transform(z)
-    return places
-
-
 def draw_map(path: Path, places: npt.NDArray[Any], classes: Sequence[str], *, title: str, subtitle: str) -> None:
     """Draw N points at `places` (N, 2); classes beyond the largest ones are gray."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

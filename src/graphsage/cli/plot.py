@@ -9,11 +9,7 @@ from graphsage.cli.options import Device, Inference, Json, OtherData, Run
 from graphsage.errors import ConfigError, one_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from graphsage.cli.opening import Opened
-
-METHODS = ("pca", "tsne")
 
 
 def command(
@@ -38,11 +34,12 @@ def command(
     """
     if out.suffix.lower() not in (".png", ".html"):
         raise ConfigError(f"{out}: the file must end in .png or .html; got {out.suffix or 'no ending'!r}")
-    one_of("--method", method, METHODS)
     from graphsage.cli.opening import open_run
     from graphsage.cli.output import block_progress, print_json, working
     from graphsage.cli.picture import draw_map
+    from graphsage.inference.projection import METHODS, project
 
+    one_of("--method", method, METHODS)
     opened = open_run(run, data, device)
     rows = opened.split(None)[1].nodes(part)
     if len(rows) < 3:
@@ -50,7 +47,7 @@ def command(
     with block_progress("embedding") as on_block:
         z = opened.model.embed(opened.graph, rows, inference=inference, on_block=on_block)
     with working("placing"):
-        places = project(z.numpy(), method)
+        places = project(z.numpy(), method, n_jobs=-1)
     names = _classes(opened, rows, z)
     title = f"{len(rows):,} nodes of {opened.data.name}"
     how = "t-SNE" if method == "tsne" else "first two principal components"
@@ -66,21 +63,6 @@ def command(
         print_json({"nodes": len(rows), "method": method, "file": str(out)})
     else:
         print(f"map of {len(rows):,} nodes: {out}")
-
-
-def project(z: "npt.NDArray[Any]", method: str) -> "npt.NDArray[Any]":
-    """(N, D) -> (N, 2)."""
-    if method == "pca":
-        from graphsage.cli.picture import principal
-
-        return principal(z)
-    try:
-        from openTSNE import TSNE
-    except ImportError:
-        raise ConfigError("--method tsne needs openTSNE: pip install 'graphsage[viz]'") from None
-    import numpy as np
-
-    return np.asarray(TSNE(perplexity=min(30, (len(z) - 1) / 3), random_state=0, n_jobs=-1).fit(z))
 
 
 def _classes(opened: "Opened", rows: Any, z: Any) -> list[str]:

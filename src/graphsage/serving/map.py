@@ -14,6 +14,7 @@ from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
 from graphsage.graph.storage import load_array
 from graphsage.inference.nearest import Vectors, best, normalized
+from graphsage.inference.projection import project
 
 UNKNOWN = 0xFFFF  # the color number of a node without class
 NEAREST = 5
@@ -101,20 +102,7 @@ class NodeMap:
 
 def positions(z: Vectors, method: str) -> Vectors:
     """(N, 2) within the square from -1 to 1."""
-    centered = z - z.mean(axis=0)
-    _, vectors = np.linalg.eigh(centered.T.astype(np.float64) @ centered)
-    axes = vectors[:, ::-1][:, :2]
-    axes *= np.where(axes[np.abs(axes).argmax(axis=0), [0, 1]] < 0, -1, 1)  # the sign of an axis says nothing
-    xy = centered @ axes
-    if method == "tsne":
-        from openTSNE import TSNE
-
-        start = (xy / (xy[:, 0].std() + 1e-12) * 1e-4).astype(np.float64)
-        perplexity = min(30.0, max(1.0, (len(z) - 1) / 4))
-        gradient = "fft" if len(z) > 10_000 else "bh"
-        fitted = TSNE(perplexity=perplexity, n_jobs=1, random_state=0, initialization=start,
-                      negative_gradient_method=gradient).fit(z)  # fmt: skip
-        xy = np.asarray(fitted)
+    xy = project(z, method)
     low, high = np.quantile(xy, [0.001, 0.999], axis=0)
     xy = xy - (low + high) / 2
     reach = float((high - low).max()) / 2
