@@ -10,15 +10,18 @@ from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.adam import Adam
 from graphsage.training.config import Config
-from graphsage.training.objective import Objective, World, make_objective
-from graphsage.training.ranks import ALONE, Ranks
+from graphsage.training.objectives import make_objective
+from graphsage.training.objectives.base import Objective, TrainingData
+from graphsage.training.ranks import SINGLE_PROCESS, Ranks
 from graphsage.training.step import Step, make_step
 
 
 class Ours:
     """One run before its first step. Neighbors are drawn from the whole graph, as the peers' examples do."""
 
-    def __init__(self, graph: Graph, nodes: torch.Tensor, config: Config, device: str, ranks: Ranks = ALONE) -> None:
+    def __init__(
+        self, graph: Graph, nodes: torch.Tensor, config: Config, device: str, ranks: Ranks = SINGLE_PROCESS
+    ) -> None:
         config = config.resolved()
         assert graph.features is not None
         assert graph.labels is not None
@@ -30,10 +33,10 @@ class Ours:
         self.graph = place(graph, where, config.feature_type)
         assert self.graph.features is not None
         self.tables = [self.graph.features]
-        world = World(self.graph, self.graph, self.tables, nodes.to(where), ranks.rank, ranks.count)
+        data = TrainingData(self.graph, self.graph, self.tables, nodes.to(where), ranks.rank, ranks.count)
         module = nn.ModuleDict({"encoder": self.encoder} | ({} if head is None else {"head": head}))
         self.module = module.train()
-        self.objective: Objective = make_objective(config, self.encoder, head, world)
+        self.objective: Objective = make_objective(config, self.encoder, head, data)
         self.optimizer = Adam(module, config.lr or 0.01, clip=config.clip or 0.0)
         self.step: Step = make_step(self.objective, module, self.optimizer, ranks)
         self.done = 0

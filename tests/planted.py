@@ -1,9 +1,11 @@
 """A small graph with a planted answer: two kinds of nodes, noisy features, edges mostly within a kind."""
 
 import torch
+from torch import Tensor
 
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
+from graphsage.training.objectives.base import Objective
 
 
 def planted_graph(num_nodes: int = 120, seed: int = 0, *, classes: int = 2, multilabel: bool = False) -> Graph:
@@ -24,3 +26,8 @@ def planted_split(graph: Graph, seed: int = 0) -> Split:
 
 
 SMALL = {"dim": 8, "sample_sizes": (4, 3), "batch_size": 16, "epochs": 3}
+
+
+def step_loss(objective: Objective, step: int) -> Tensor:
+    """The loss of one step, with its three parts in turn."""
+    return objective.loss(objective.gather(tuple(tensor[0] for tensor in objective.choose_examples(step))))

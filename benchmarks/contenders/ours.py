@@ -16,7 +16,7 @@ from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import sample_minibatch
 from graphsage.sampling.walks import random_walks
 from graphsage.training.config import Config
-from graphsage.training.objective import Labeled, Supervised
+from graphsage.training.objectives.supervised import Labeled, Supervised
 
 WIDTHS = {"pool": 512, "lstm": 128}
 
@@ -79,14 +79,14 @@ def presampled(ours: Ours) -> Task:
     """A step whose neighborhoods were drawn before: reading, learning, Adam."""
     objective, sizes = ours.objective, (25, 10)
     assert isinstance(objective, Supervised)
-    drawn = [tuple(tensor[0] for tensor in objective.draw(step)) for step in range(6)]
-    batches = [sample_minibatch(ours.graph, targets, sizes, keys) for targets, keys in drawn]
+    examples = [tuple(tensor[0] for tensor in objective.choose_examples(step)) for step in range(6)]
+    batches = [sample_minibatch(ours.graph, targets, sizes, keys) for targets, keys in examples]
     turn, buffer = iter(range(1 << 30)), [ours.encoder.read(ours.tables, batches[0]).x]
 
     def step() -> None:
-        at = next(turn) % len(drawn)
+        at = next(turn) % len(examples)
         reading = ours.encoder.read(ours.tables, batches[at], buffer[0])
-        loss = objective.value(Labeled(reading, drawn[at][1], objective.labels[drawn[at][0]], None))
+        loss = objective.loss(Labeled(reading, examples[at][1], objective.labels[examples[at][0]], None))
         ours.optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         ours.optimizer.step()

@@ -1,4 +1,4 @@
-"""The objectives of section 3.2."""
+"""The loss functions of section 3.2."""
 
 import torch
 import torch.nn.functional as F
@@ -7,28 +7,31 @@ from torch import Tensor
 from graphsage.kernels.softmax import softmax_cross_entropy
 
 
-def unsupervised_loss(z_u: Tensor, z_v: Tensor, z_n: Tensor, valid: Tensor | None = None,
-                      total: Tensor | None = None) -> Tensor:  # fmt: skip
-    """Equation 1, averaged over the P pairs (those where `valid`), or over `total` pairs of which these are a part.
+def unsupervised_loss(
+    z_u: Tensor, z_v: Tensor, z_n: Tensor, valid: Tensor | None = None, total: Tensor | None = None
+) -> Tensor:
+    """Equation 1, averaged over the pairs that are `valid`, or over `total` pairs if other ranks compute the rest.
 
-    The paper's Q * E[...] over Q draws is a plain sum over them, so nothing is scaled. `z_n` is (Q, D), shared by the
-    batch, or (P, Q, D), drawn for each pair. log(sigmoid(x)) is computed as -softplus(-x), which cannot overflow.
+        J(z_u) = -log σ(z_uᵀ z_v) - Q · E_{v_n ~ P_n} log σ(-z_uᵀ z_{v_n})
+
+    `z_u` and `z_v` are (P, D). `z_n` is (Q, D) if the batch shares its negatives, else (P, Q, D).
     """
-    positive = (z_u * z_v).sum(dim=1)  # (P,)
-    negative = z_u @ z_n.t() if z_n.dim() == 2 else torch.einsum("pd,pqd->pq", z_u, z_n)  # (P, Q)
-    each = F.softplus(-positive) + F.softplus(negative).sum(dim=1)
+    positive = (z_u * z_v).sum(dim=1)  # z_uᵀ z_v: (P,)
+    negative = z_u @ z_n.t() if z_n.dim() == 2 else torch.einsum("pd,pqd->pq", z_u, z_n)  # z_uᵀ z_{v_n}: (P, Q)
+    # -log σ(x) = softplus(-x), which cannot overflow. Q times the mean over Q draws is their sum.
+    each = F.softplus(-positive) + F.softplus(negative).sum(dim=1)  # J: (P,)
     if valid is None:
         return each.mean()
     return (each * valid).sum() / (valid.sum() if total is None else total).clamp_min(1)
 
 
 def softmax_loss(scores: Tensor, classes: Tensor) -> Tensor:
-    """Cross-entropy for one class a node, averaged over nodes: scores (B, C), classes (B,)."""
+    """Cross-entropy for one class per node, averaged over nodes: scores (B, C), classes (B,)."""
     return softmax_cross_entropy(scores, classes)
 
 
 def sigmoid_loss(scores: Tensor, labels: Tensor) -> Tensor:
-    """Cross-entropy for each label on its own, averaged over nodes and labels: both (B, C)."""
+    """Binary cross-entropy per label, averaged over nodes and labels: both (B, C)."""
     return F.binary_cross_entropy_with_logits(scores, labels.to(scores.dtype))
 
 

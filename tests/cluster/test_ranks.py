@@ -18,7 +18,7 @@ from graphsage.cluster.ranks import join
 from graphsage.cluster.shared_data import SCRATCH
 from graphsage.errors import ConfigError, DataError, LostRankError
 from graphsage.graph.storage import save_graph
-from graphsage.training.ranks import ALONE
+from graphsage.training.ranks import SINGLE_PROCESS
 from planted import planted_graph, planted_split
 
 Results = list[dict[str, jobs.Weights]]
@@ -62,14 +62,14 @@ def three() -> Results:
 @pytest.mark.parametrize("name", TWO)
 def test_two_ranks_train_what_one_trains(name: str, two: Results) -> None:
     assert equal(two[0][name], two[1][name])
-    close(jobs.train(ALONE, TWO[name]), two[0][name])
+    close(jobs.train(SINGLE_PROCESS, TWO[name]), two[0][name])
 
 
 @pytest.mark.parametrize("name", THREE)
 def test_three_ranks_train_what_one_trains(name: str, three: Results) -> None:
     assert equal(three[0][name], three[1][name])
     assert equal(three[0][name], three[2][name])
-    close(jobs.train(ALONE, THREE[name]), three[0][name])
+    close(jobs.train(SINGLE_PROCESS, THREE[name]), three[0][name])
 
 
 def test_a_signal_to_any_rank_stops_all_after_one_step_and_another_number_of_ranks_resumes(tmp_path: Path) -> None:
@@ -79,11 +79,12 @@ def test_a_signal_to_any_rank_stops_all_after_one_step_and_another_number_of_ran
     assert steps_done(tmp_path) == 6
     first, second = run_ranks(2, jobs.train, options, tmp_path, True)
     assert equal(first, second)
-    close(jobs.train(ALONE, options), first)
+    close(jobs.train(SINGLE_PROCESS, options), first)
     bundle = gs.load(tmp_path)  # that rank 0 wrote
     assert all(np.array_equal(value.numpy(), first[name]) for name, value in bundle.encoder.state_dict().items())
     longer = {**options, "steps": 20}
-    close(jobs.train(ALONE, longer), jobs.train(ALONE, longer, tmp_path, True))  # one rank goes on after two
+    continued = jobs.train(SINGLE_PROCESS, longer, tmp_path, True)  # one rank resumes the run of two
+    close(jobs.train(SINGLE_PROCESS, longer), continued)
 
 
 def steps_done(run: Path) -> int:

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from graphsage.training.batches import Epochs
 from graphsage.training.config import Config
-from graphsage.training.objective import make_objective
+from graphsage.training.objectives import make_objective
 from graphsage.training.train import Run, set_up
-from planted import SMALL, planted_graph, planted_split
+from planted import SMALL, planted_graph, planted_split, step_loss
 
 CPU = torch.device("cpu")
 
@@ -44,10 +44,10 @@ def set_up_small(**options: Any) -> tuple[Config, Run]:
 
 
 def gradients(config: Config, run: Run, step: int, rank: int, ranks: int) -> tuple[float, list[Tensor]]:
-    objective = make_objective(config, run.model.encoder, run.model.head, replace(run.world, rank=rank, ranks=ranks))
+    objective = make_objective(config, run.model.encoder, run.model.head, replace(run.data, rank=rank, ranks=ranks))
     run.module.train()
     run.module.zero_grad()
-    loss = objective.loss(step)
+    loss = step_loss(objective, step)
     torch.autograd.backward(loss)
     return float(loss.detach()), [p.grad.clone() for p in run.module.parameters()]
 
@@ -62,7 +62,7 @@ def test_gradients_of_the_parts_add_up_to_the_gradient_of_the_batch(
     ranks: int, aggregator: str, options: dict[str, Any]
 ) -> None:
     config, run = set_up_small(aggregator=aggregator, hidden_dim=8, num_walks=2, **options)
-    per_epoch = make_objective(config, run.model.encoder, run.model.head, run.world).epochs.steps
+    per_epoch = make_objective(config, run.model.encoder, run.model.head, run.data).epochs.steps
     for step in (0, per_epoch - 1, per_epoch + 1):  # the last batch of an epoch is smaller
         loss, whole = gradients(config, run, step, 0, 1)
         parts = [gradients(config, run, step, rank, ranks) for rank in range(ranks)]

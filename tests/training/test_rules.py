@@ -19,9 +19,9 @@ from graphsage.inference.sampled import embed_sampled
 from graphsage.training.checkpoint import Progress
 from graphsage.training.config import Config
 from graphsage.training.loop import run_loop
-from graphsage.training.objective import make_objective
+from graphsage.training.objectives import make_objective
 from graphsage.training.train import train
-from planted import SMALL, planted_graph, planted_split
+from planted import SMALL, planted_graph, planted_split, step_loss
 
 TASKS = ["supervised", "unsupervised", "joint"]
 
@@ -64,7 +64,7 @@ def weights(run: Start) -> dict[str, Tensor]:
 
 
 def first_gradients(run: Start) -> dict[str, Tensor]:
-    torch.autograd.backward(run.objective.loss(0))
+    torch.autograd.backward(step_loss(run.objective, 0))
     return {name: value.grad.clone() for name, value in run.module.named_parameters()}
 
 
@@ -91,17 +91,17 @@ def test_negatives_are_drawn_by_degrees_before_the_cap(task: str, monkeypatch: p
 def test_neighborhoods_are_drawn_from_the_capped_training_graph(
     task: str, form: str, cap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from graphsage.training import objective
+    from graphsage.training.objectives import base
 
-    real, used = objective.sample_minibatch, []
+    real, used = base.sample_minibatch, []
 
     def recording(graph: Graph, *rest: Any) -> Any:
         used.append(graph)
         return real(graph, *rest)
 
-    monkeypatch.setattr(objective, "sample_minibatch", recording)
+    monkeypatch.setattr(base, "sample_minibatch", recording)
     run = start(monkeypatch, task=task, form=form, max_degree=2, seed=3)
-    run.objective.loss(0)
+    step_loss(run.objective, 0)
     capped = cap_degrees(training_graph(*data()), 2, seed=3, cap=cap)
     assert len(used) == len(run.parts())
     for graph in used:
@@ -114,12 +114,12 @@ def test_the_joint_loss_is_equation_1_plus_the_weighted_supervised_loss(
     weight: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = start(monkeypatch, task="joint", supervised_weight=weight)
-    built_from = (run.model.encoder, run.model.head, run.objective.supervised.world)
+    built_from = (run.model.encoder, run.model.head, run.objective.data)
     supervised, unsupervised = (make_objective(replace(run.config, task=task), *built_from) for task in TASKS[:2])
     for step in (0, 1, 7):
-        one, other = unsupervised.loss(step), supervised.loss(step)
+        one, other = step_loss(unsupervised, step), step_loss(supervised, step)
         assert torch.stack([one, other]).min() > 0.1
-        torch.testing.assert_close(run.objective.loss(step), one + weight * other)
+        torch.testing.assert_close(step_loss(run.objective, step), one + weight * other)
 
 
 def recorded_probe(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], list[Any]]:
@@ -215,7 +215,7 @@ def test_weight_decay_is_that_of_adam(weight_decay: float, monkeypatch: pytest.M
     optimizer = torch.optim.Adam(run.module.parameters(), lr=0.01, weight_decay=weight_decay)
     for step in range(3):
         optimizer.zero_grad()
-        torch.autograd.backward(run.objective.loss(step))
+        torch.autograd.backward(step_loss(run.objective, step))
         optimizer.step()
     trained = start(monkeypatch, go=True, steps=3, weight_decay=weight_decay)
     torch.testing.assert_close(weights(trained), weights(run))

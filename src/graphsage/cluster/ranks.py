@@ -16,7 +16,7 @@ from torch import Tensor
 from graphsage import errors
 from graphsage.errors import ConfigError, GraphSageError, LostRankError
 from graphsage.kernels.threads import cores
-from graphsage.training.ranks import ALONE, Ranks
+from graphsage.training.ranks import SINGLE_PROCESS, Ranks
 
 TIMEOUT_SECONDS = 600.0
 RESTART, JOB = "GRAPHSAGE_RESTART", "GRAPHSAGE_JOB"
@@ -68,7 +68,7 @@ def join(device: str = "auto", timeout: float = TIMEOUT_SECONDS) -> Iterator[Ran
     if timeout <= 0:
         raise ConfigError(f"the time to wait for a rank must be above 0 seconds; got {timeout}")
     if number_of_ranks() == 1:
-        yield ALONE
+        yield SINGLE_PROCESS
         return
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(threads_of_rank(int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from graphsage.kernels.cuda_graph import captured
 from graphsage.training.adam import Adam
-from graphsage.training.exchange import Exchange
-from graphsage.training.objective import Drawn, Objective
-from graphsage.training.ranks import ALONE, Ranks
+from graphsage.training.gradient_bucket import GradientBucket
+from graphsage.training.objectives.base import Examples, Objective
+from graphsage.training.ranks import SINGLE_PROCESS, Ranks
 from graphsage.training.step import EagerStep, buffer_of
 
 STAGED = 512  # steps whose examples are drawn at once, between two replays
@@ -28,7 +28,7 @@ WARM_UP = 3  # torch and cuBLAS allocate on first use, which must not happen dur
 class CapturedStep:
     """Does what EagerStep does. Falls back to it, with a warning, where something in the step cannot be captured."""
 
-    def __init__(self, objective: Objective, module: nn.Module, optimizer: Adam, ranks: Ranks = ALONE) -> None:
+    def __init__(self, objective: Objective, module: nn.Module, optimizer: Adam, ranks: Ranks = SINGLE_PROCESS) -> None:
         self.objective, self.module, self.optimizer, self.ranks = objective, module, optimizer, ranks
         self.total = torch.zeros((), dtype=torch.float64, device=next(module.parameters()).device)
         self.eager: EagerStep | None = None
@@ -55,12 +55,12 @@ class CapturedStep:
 
     def _stage(self, step: int) -> None:
         self._first, self._count = step, self.objective.run(step, STAGED)
-        drawn = self.objective.draw(step, self._count)
-        shape = tuple(tensor.shape[1:] for tensor in drawn)
+        examples = self.objective.choose_examples(step, self._count)
+        shape = tuple(tensor.shape[1:] for tensor in examples)
         if shape not in self.captures:
             try:
                 self.captures[shape] = _Capture(
-                    self.objective, self.module, self.optimizer, self.total, drawn, self.ranks
+                    self.objective, self.module, self.optimizer, self.total, examples, self.ranks
                 )
             except RuntimeError as error:
                 torch.cuda.synchronize()
@@ -69,44 +69,44 @@ class CapturedStep:
                 self.eager = EagerStep(self.objective, self.module, self.optimizer, self.ranks)
                 return
         self._current = self.captures[shape]
-        self._current.stage(drawn)
+        self._current.stage(examples)
 
 
 class _Capture:
     """The graphs for one shape of batch, and what they read and write."""
 
-    def __init__(self, objective: Objective, module: nn.Module, optimizer: Adam, total: Tensor, drawn: Drawn,
+    def __init__(self, objective: Objective, module: nn.Module, optimizer: Adam, total: Tensor, examples: Examples,
                  ranks: Ranks) -> None:  # fmt: skip
         self.objective, self.module, self.optimizer, self.total, self.ranks = objective, module, optimizer, total, ranks
-        self.exchange = Exchange(module) if ranks.count > 1 else None
-        self.staged = tuple(tensor.new_empty(STAGED, *tensor.shape[1:]) for tensor in drawn)
+        self.bucket = GradientBucket(module) if ranks.count > 1 else None
+        self.staged = tuple(tensor.new_empty(STAGED, *tensor.shape[1:]) for tensor in examples)
         self.cursor = torch.zeros(1, dtype=torch.int64, device=total.device)
         self.last = torch.zeros_like(self.cursor)
         self.turn = 0
-        self.stage(drawn)
+        self.stage(examples)
         self.slots = [self._read(), self._read()]
         self._warm_up()
         self.graphs = [self._capture(0), self._capture(1)]
-        self.update = self._capture_update() if self.exchange is not None else None
+        self.update = self._capture_update() if self.bucket is not None else None
 
-    def stage(self, drawn: Drawn) -> None:
+    def stage(self, examples: Examples) -> None:
         """Take the next steps' examples, and read for the first of them."""
-        for buffer, tensor in zip(self.staged, drawn, strict=True):
+        for buffer, tensor in zip(self.staged, examples, strict=True):
             buffer[: len(tensor)].copy_(tensor)
         self.cursor.zero_()
-        self.last.fill_(len(drawn[0]) - 1)
+        self.last.fill_(len(examples[0]) - 1)
         if hasattr(self, "graphs"):
             self._fill(self.turn)
 
     def replay(self) -> None:
         self.graphs[self.turn].replay()
-        if self.exchange is not None and self.update is not None:
-            self.ranks.add(self.exchange.buffer)
+        if self.bucket is not None and self.update is not None:
+            self.ranks.add(self.bucket.buffer)
             self.update.replay()
         self.turn = 1 - self.turn
 
     def _read(self, out: Tensor | None = None) -> Any:
-        return self.objective.read(tuple(tensor.index_select(0, self.cursor)[0] for tensor in self.staged), out)
+        return self.objective.gather(tuple(tensor.index_select(0, self.cursor)[0] for tensor in self.staged), out)
 
     def _fill(self, turn: int) -> None:
         """Read what the cursor stands at into the buffers of one turn."""
@@ -116,11 +116,11 @@ class _Capture:
         torch._foreach_copy_([a for a, _ in pairs], [b for _, b in pairs])
 
     def _learn(self, turn: int) -> None:
-        loss = self.objective.value(self.slots[turn])
+        loss = self.objective.loss(self.slots[turn])
         self.optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
-        if self.exchange is not None:
-            self.exchange.collect(loss)
+        if self.bucket is not None:
+            self.bucket.collect(loss)
         else:
             self._apply(loss.detach())
 
@@ -139,8 +139,8 @@ class _Capture:
             for turn in (0, 1) * WARM_UP:
                 self._fill(1 - turn)
                 self._learn(turn)
-                if self.exchange is not None:
-                    self._apply(self.exchange.hand_back())
+                if self.bucket is not None:
+                    self._apply(self.bucket.hand_back())
         torch.cuda.current_stream().wait_stream(stream)
         for value, before in zip(self.module.state_dict().values(), weights, strict=True):
             value.copy_(before)
@@ -167,10 +167,10 @@ class _Capture:
         return graph
 
     def _capture_update(self) -> torch.cuda.CUDAGraph:
-        assert self.exchange is not None
+        assert self.bucket is not None
         graph = torch.cuda.CUDAGraph()
         with captured(graph):
-            self._apply(self.exchange.hand_back())
+            self._apply(self.bucket.hand_back())
         return graph
 
 

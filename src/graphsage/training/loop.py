@@ -19,8 +19,8 @@ from graphsage.training.adam import Adam
 from graphsage.training.checkpoint import Progress, read_checkpoint, restore, save_checkpoint
 from graphsage.training.config import Config
 from graphsage.training.interrupt import postponed
-from graphsage.training.objective import Objective
-from graphsage.training.ranks import ALONE, Ranks
+from graphsage.training.objectives.base import Objective
+from graphsage.training.ranks import SINGLE_PROCESS, Ranks
 from graphsage.training.step import Step, make_step
 
 CHECKPOINT_SECONDS = 60.0
@@ -71,7 +71,7 @@ def run_loop(
     resume: bool,
     on_begin: Callable[[], None] | None = None,
     on_event: Callable[[Event], None] | None,
-    ranks: Ranks = ALONE,
+    ranks: Ranks = SINGLE_PROCESS,
 ) -> Progress:
     """Train `module` in place until the configured end; afterwards it holds the final (or best) weights.
 
@@ -105,7 +105,7 @@ class _Loop:
     identity: str
     on_event: Callable[[Event], None] | None
     progress: Progress
-    ranks: Ranks = ALONE
+    ranks: Ranks = SINGLE_PROCESS
     last_loss: float = math.nan
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
-"""Who shares the work of a step: one process alone, or several ranks that each take a part of every batch.
+"""The ranks that share a training step, each with its part of every batch; one process has a single rank.
 
-Every rank holds the same weights and does the same updates; what differs is which targets of a step it computes. What
-they need of each other is here; `graphsage.cluster` gives it to them over a network.
+Every rank holds the same weights and makes the same updates, but computes other targets of a step. `Ranks` is the
+communication that this needs; `graphsage.cluster` implements it over a network.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class Ranks(Protocol):
-    """This process among `count`; number 0 also validates, reports and writes."""
+    """Rank `rank` of `count`; rank 0 also validates, reports and writes."""
 
     rank: int
     count: int
@@ -20,14 +20,14 @@ class Ranks(Protocol):
         """Replace `tensor` by its sum over all ranks."""
 
     def any(self, flag: bool) -> bool:
-        """Whether `flag` is set on some rank; also a moment that all of them have reached."""
+        """Whether `flag` is set on any rank; a barrier for all of them."""
 
     def first(self, call: Callable[[], bytes]) -> bytes:
-        """What `call` returns on rank 0; an error that it raises there on purpose is raised everywhere."""
+        """The result of `call` on rank 0; if it raises a GraphSageError there, every rank raises it."""
 
 
-class Alone:
-    """One process that does everything."""
+class SingleProcess:
+    """Training without other ranks."""
 
     rank = 0
     count = 1
@@ -42,4 +42,4 @@ class Alone:
         return call()
 
 
-ALONE = Alone()
+SINGLE_PROCESS = SingleProcess()

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from graphsage.training.adam import Adam
-from graphsage.training.exchange import Exchange
-from graphsage.training.objective import Drawn, Objective
-from graphsage.training.ranks import ALONE, Ranks
+from graphsage.training.gradient_bucket import GradientBucket
+from graphsage.training.objectives.base import Examples, Objective
+from graphsage.training.ranks import SINGLE_PROCESS, Ranks
 
 STAGED = 16  # steps whose examples are drawn together: arithmetic on a few numbers costs as much as on many
 
@@ -28,10 +28,10 @@ class EagerStep:
     objective: Objective
     module: nn.Module
     optimizer: Adam
-    ranks: Ranks = ALONE
+    ranks: Ranks = SINGLE_PROCESS
     total: Tensor = field(init=False)
-    exchange: Exchange | None = field(init=False, default=None)
-    _drawn: Drawn = ()
+    bucket: GradientBucket | None = field(init=False, default=None)
+    _examples: Examples = ()
     _first: int = 0
     _count: int = 0
     _buffer: Tensor | None = None
@@ -39,40 +39,40 @@ class EagerStep:
     def __post_init__(self) -> None:
         self.total = torch.zeros((), dtype=torch.float64, device=next(self.module.parameters()).device)
         if self.ranks.count > 1:
-            self.exchange = Exchange(self.module)
+            self.bucket = GradientBucket(self.module)
 
     def run(self, step: int) -> None:
-        read = self.objective.read(self._draws(step), self._buffer)
-        loss = self.objective.value(read)
+        gathered = self.objective.gather(self._examples_of(step), self._buffer)
+        loss = self.objective.loss(gathered)
         self.optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
-        if self.exchange is not None:
-            self.exchange.collect(loss)
-            self.ranks.add(self.exchange.buffer)
-            loss = self.exchange.hand_back()
+        if self.bucket is not None:
+            self.bucket.collect(loss)
+            self.ranks.add(self.bucket.buffer)
+            loss = self.bucket.hand_back()
         self.optimizer.step()
         self.total += loss.detach()
-        self._buffer = buffer_of(read)
+        self._buffer = buffer_of(gathered)
 
     def take_loss(self) -> Tensor:
         total, self.total = self.total, torch.zeros_like(self.total)
         return total
 
-    def _draws(self, step: int) -> Drawn:
+    def _examples_of(self, step: int) -> Examples:
         if not self._first <= step < self._first + self._count:
             self._first, self._count = step, self.objective.run(step, STAGED)
-            self._drawn = self.objective.draw(step, self._count)
-        return tuple(tensor[step - self._first] for tensor in self._drawn)
+            self._examples = self.objective.choose_examples(step, self._count)
+        return tuple(tensor[step - self._first] for tensor in self._examples)
 
 
-def buffer_of(read: Any) -> Tensor | None:
+def buffer_of(gathered: Any) -> Tensor | None:
     """The rows that a reading holds, to be overwritten by the next one; none where it holds several. On a CPU they lie
     in scratch memory, which looks after itself."""
-    reading = getattr(read, "reading", None)
+    reading = getattr(gathered, "reading", None)
     return reading.x if reading is not None and reading.x.is_cuda else None
 
 
-def make_step(objective: Objective, module: nn.Module, optimizer: Adam, ranks: Ranks = ALONE) -> Step:
+def make_step(objective: Objective, module: nn.Module, optimizer: Adam, ranks: Ranks = SINGLE_PROCESS) -> Step:
     """Captured where a GPU has Triton (GRAPHSAGE_CAPTURE=0 prevents it), call by call everywhere else."""
     if optimizer.on_device and optimizer.steps.is_cuda and os.environ.get("GRAPHSAGE_CAPTURE", "1") != "0":
         from graphsage.training.capture import CapturedStep

@@ -27,8 +27,9 @@ from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
 from graphsage.training.loop import Event, run_loop
-from graphsage.training.objective import Objective, World, make_objective
-from graphsage.training.ranks import ALONE, Ranks
+from graphsage.training.objectives import make_objective
+from graphsage.training.objectives.base import Objective, TrainingData
+from graphsage.training.ranks import SINGLE_PROCESS, Ranks
 
 
 def train(
@@ -42,7 +43,7 @@ def train(
     on_begin: Callable[[], None] | None = None,
     on_event: Callable[[Event], None] | None = None,
     about: dict[str, Any] | None = None,
-    ranks: Ranks = ALONE,
+    ranks: Ranks = SINGLE_PROCESS,
     **settings: Any,
 ) -> Model:
     """Train on the training part of `split` and return the model; with `out` also keep checkpoints, log and bundle.
@@ -58,7 +59,7 @@ def train(
     config = (config or Config.from_dict(settings)).resolved()
     run = set_up(data, split, config, choose_device(device), about or {}, ranks)
     model, folder = run.model, None if out is None or ranks.rank else Path(out)
-    identity = _identity(config, model, run.world)
+    identity = _identity(config, model, run.data)
     _same_everywhere(identity, ranks)
     progress = run_loop(
         config, run.module, run.objective, validate=_validator(model, run.graph, run.split), folder=folder,
@@ -79,13 +80,13 @@ class Run:
     model: Model
     module: nn.ModuleDict
     objective: Objective
-    world: World
+    data: TrainingData
     graph: Graph
     split: Split
 
 
 def set_up(data: Graph | Dataset, split: Split | str | None, config: Config, device: torch.device,
-           about: dict[str, Any], ranks: Ranks = ALONE) -> Run:  # fmt: skip
+           about: dict[str, Any], ranks: Ranks = SINGLE_PROCESS) -> Run:  # fmt: skip
     """Cut the training graph, cap it, fit the scaler, make the model and put all of it on `device`."""
     graph, chosen, fitted = _prepare(data, split)
     check_graph(graph)
@@ -102,10 +103,12 @@ def set_up(data: Graph | Dataset, split: Split | str | None, config: Config, dev
         read_ahead(here.features, False)
     seen = seen.replace(features=None, labels=None).to(device).replace(features=here.features, labels=here.labels)
     capped = cap_degrees(seen, config.max_degree, seed=config.seed, cap=config.sampling().cap)
-    world = World(seen, capped, input_tables(seen, use_degrees), nodes.to(device), ranks.rank, ranks.count)
+    tables = input_tables(seen, use_degrees)
+    training_data = TrainingData(seen, capped, tables, nodes.to(device), ranks.rank, ranks.count)
     module = nn.ModuleDict({"encoder": model.encoder} | ({} if model.head is None else {"head": model.head}))
     _begin_alike(module, ranks)
-    return Run(model, module, make_objective(config, model.encoder, model.head, world), world, here, chosen)
+    objective = make_objective(config, model.encoder, model.head, training_data)
+    return Run(model, module, objective, training_data, here, chosen)
 
 
 def choose_device(name: str) -> torch.device:
@@ -195,14 +198,14 @@ def _validator(model: Model, graph: Graph, split: Split) -> Callable[[], float] 
     return lambda: f1_scores(truth, model.predict(graph, nodes).numpy()).micro
 
 
-def _identity(config: Config, model: Model, world: World) -> str:
+def _identity(config: Config, model: Model, data: TrainingData) -> str:
     """Names the run: its settings (but not how long it lasts) and a digest of what it learns from."""
     settings = {**dataclasses.asdict(config), "epochs": None, "steps": None}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     scaler = (model.encoder.shift, model.encoder.scale)
-    some = world.nodes[:: max(1, len(world.nodes) // 1024)]  # features may be larger than memory: a sample must do
-    rows = [table[some.to(table.device)].float() for table in world.tables]
-    labels = [] if world.graph.labels is None else [world.graph.labels[world.nodes]]
-    for tensor in (world.capped.indptr, world.capped.indices, world.nodes, *scaler, *rows, *labels):
+    some = data.nodes[:: max(1, len(data.nodes) // 1024)]  # features may be larger than memory: a sample must do
+    rows = [table[some.to(table.device)].float() for table in data.tables]
+    labels = [] if data.graph.labels is None else [data.graph.labels[data.nodes]]
+    for tensor in (data.capped.indptr, data.capped.indices, data.nodes, *scaler, *rows, *labels):
         digest.update(tensor.cpu().numpy().tobytes())
     return digest.hexdigest()

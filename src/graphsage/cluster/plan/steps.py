@@ -11,7 +11,8 @@ from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.adam import Adam
 from graphsage.training.config import Config
-from graphsage.training.objective import World, make_objective
+from graphsage.training.objectives import make_objective
+from graphsage.training.objectives.base import TrainingData
 from graphsage.training.step import EagerStep
 
 CLASSES = 50
@@ -51,8 +52,8 @@ class TrainingSteps:
         self.encoder = Encoder(config.encoder(), features.shape[1])
         head = ClassHead(config.dim, CLASSES)
         module = nn.ModuleDict({"encoder": self.encoder, "head": head}).train()
-        world = World(self.graph, self.graph, [features], torch.arange(self.graph.num_nodes))
-        objective = make_objective(config, self.encoder, head, world)
+        data = TrainingData(self.graph, self.graph, [features], torch.arange(self.graph.num_nodes))
+        objective = make_objective(config, self.encoder, head, data)
         self.step = EagerStep(objective, module, Adam(module, config.lr or 0.01))
 
     def run(self) -> None:

@@ -1,11 +1,11 @@
-"""The gradients of one step and its loss, side by side in one buffer: one sum over the ranks does for all of them."""
+"""The gradients of one step and its loss in one buffer, so that one all-reduce sums all of them over the ranks."""
 
 import torch
 from torch import Tensor, nn
 
 
-class Exchange:
-    """`collect` what this rank's part of the batch gave, add the `buffer` over all ranks, `hand_back` the sums."""
+class GradientBucket:
+    """Call `collect` with this rank's loss, sum `buffer` over the ranks, then call `hand_back`."""
 
     def __init__(self, module: nn.Module) -> None:
         self.parameters = list(module.parameters())
@@ -16,12 +16,13 @@ class Exchange:
 
     @torch.no_grad()
     def collect(self, loss: Tensor) -> None:
+        """Copy this rank's gradients and loss into the buffer."""
         given = [(view, p.grad) for view, p in zip(self.views, self.parameters, strict=True) if p.grad is not None]
         torch._foreach_copy_([view for view, _ in given], [grad for _, grad in given])
         self.loss.copy_(loss.detach())
 
     def hand_back(self) -> Tensor:
-        """Make the sums the gradients, and return that of the losses."""
+        """Set the parameters' gradients to the sums, and return the sum of the losses."""
         for view, parameter in zip(self.views, self.parameters, strict=True):
             if parameter.grad is not None:
                 parameter.grad = view

@@ -1,0 +1,16 @@
+"""The losses a training step can minimize (section 3.2), one file per task."""
+
+from graphsage.model.encoder import Encoder
+from graphsage.model.heads import ClassHead
+from graphsage.training.config import Config
+from graphsage.training.objectives.base import Objective, TrainingData
+from graphsage.training.objectives.joint import Joint
+from graphsage.training.objectives.supervised import Supervised
+from graphsage.training.objectives.unsupervised import Unsupervised
+
+
+def make_objective(config: Config, encoder: Encoder, head: ClassHead | None, data: TrainingData) -> Objective:
+    if config.task == "unsupervised":
+        return Unsupervised(config, encoder, data)
+    assert head is not None
+    return (Supervised if config.task == "supervised" else Joint)(config, encoder, head, data)

@@ -1,0 +1,59 @@
+"""The supervised objective: cross-entropy of the class head's scores on the labeled training nodes."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graphsage.errors import DataError
+from graphsage.kernels.random import Stream
+from graphsage.losses import supervised_loss
+from graphsage.model.encoder import Encoder
+from graphsage.model.heads import ClassHead
+from graphsage.model.reading import Reading
+from graphsage.training.config import Config
+from graphsage.training.objectives.base import Examples, Objective, TrainingData
+
+
+@dataclass(frozen=True)
+class Labeled:
+    """The gathered data of labeled nodes."""
+
+    reading: Reading
+    keys: Tensor
+    labels: Tensor
+    weight: Tensor | None
+    """This rank's share of the batch loss; None if one rank computes the whole batch."""
+
+
+class Supervised(Objective):
+    """An epoch contains every labeled training node once."""
+
+    def __init__(self, config: Config, encoder: Encoder, head: ClassHead, data: TrainingData) -> None:
+        super().__init__(config, encoder, data)
+        labels = data.graph.labels
+        if labels is None:
+            raise DataError("supervised training needs labels and the graph has none; use --task unsupervised")
+        self.nodes = data.nodes if labels.dim() == 2 else data.nodes[labels[data.nodes] >= 0]
+        if not len(self.nodes):
+            raise DataError("no training node has a label; give labels or use --task unsupervised")
+        self.head, self.labels = head, labels
+        self.epochs = self._epochs(len(self.nodes))
+
+    def choose_examples(self, step: int, count: int = 1) -> Examples:
+        """The targets (count, B), their keys and, if ranks share the step, the weight of this rank (count,)."""
+        numbers = self.epochs.examples(step, self.nodes.device, count)
+        targets = self.nodes[numbers[:, self.epochs.part(step)]]
+        keys = Stream(self.config.seed, "neighbors", self.epochs.epoch_of(step)).keys(targets)
+        if self.epochs.ranks == 1:
+            return targets, keys
+        return targets, keys, torch.full((count,), self.epochs.weight(step), device=targets.device)
+
+    def gather(self, examples: Examples, out: Tensor | None = None) -> Labeled:
+        targets, keys, *weight = examples
+        return Labeled(self._read(targets, keys, out), keys, self.labels[targets], weight[0] if weight else None)
+
+    def loss(self, gathered: Labeled) -> Tensor:
+        scores = self.head(self._embed(gathered.reading), gathered.keys)
+        loss = supervised_loss(scores, gathered.labels)
+        return loss if gathered.weight is None else loss * gathered.weight
