@@ -10,7 +10,7 @@ from graphsage.experiments.kinds import Evaluate
 from graphsage.experiments.steps import seconds_per_step, timed_training, usual_step
 from graphsage.experiments.trials import NOT_SETTINGS
 from graphsage.training.config import Config
-from graphsage.training.loop import Event
+from graphsage.training.progress import Event
 from graphsage.training.sweep import Result, Trial
 from planted import planted_graph, planted_split
 

@@ -16,7 +16,7 @@ from graphsage.graph.split import Split, training_graph
 from graphsage.inference.exact import embed_exact
 from graphsage.inference.model import Model
 from graphsage.inference.sampled import embed_sampled
-from graphsage.training.checkpoint import Progress
+from graphsage.training.checkpoint import TrainingState
 from graphsage.training.config import Config
 from graphsage.training.loop import run_loop
 from graphsage.training.objectives import make_objective
@@ -49,9 +49,9 @@ def start(monkeypatch: pytest.MonkeyPatch, *, go: bool = False, **options: Any) 
     """A run before its first step or, with `go`, after its last."""
     caught: list[Any] = []
 
-    def catch(config: Config, module: nn.ModuleDict, objective: Any, **rest: Any) -> Progress:
+    def catch(config: Config, module: nn.ModuleDict, objective: Any, **rest: Any) -> TrainingState:
         caught.extend([config, module, objective])
-        return run_loop(config, module, objective, **rest) if go else Progress()
+        return run_loop(config, module, objective, **rest) if go else TrainingState()
 
     with monkeypatch.context() as patch:
         patch.setattr("graphsage.training.train.run_loop", catch)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from graphsage.datasets.dataset import Dataset
     from graphsage.graph.split import Split
-    from graphsage.training.loop import Event
+    from graphsage.training.progress import Event
 
 HEARTBEAT_SECONDS = 30.0  # without a terminal, a long epoch says this often that it is alive
 

@@ -9,7 +9,7 @@ from typing import Any
 from graphsage.experiments.data import Named
 from graphsage.experiments.trials import NOT_SETTINGS
 from graphsage.inference.model import Model
-from graphsage.training.loop import Event
+from graphsage.training.progress import Event
 from graphsage.training.sweep import Result
 from graphsage.training.train import choose_device, train
 

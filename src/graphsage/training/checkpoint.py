@@ -1,6 +1,6 @@
-"""Everything that is needed to continue a run bit for bit, in one safetensors file written atomically.
+"""Everything needed to resume a run bit for bit, in one safetensors file that is written atomically.
 
-Draws are pure functions of the step number, so weights, Adam's moments and a few counters are the whole state.
+Random draws depend only on the seed and the step number, so weights, Adam's moments and a few counters suffice.
 """
 
 import json
@@ -20,8 +20,8 @@ FILE = "checkpoint.safetensors"
 
 
 @dataclass
-class Progress:
-    """How far a run is."""
+class TrainingState:
+    """The counters of a run, and its best weights."""
 
     step: int = 0
     loss_sum: float = 0.0
@@ -30,32 +30,31 @@ class Progress:
     best_f1: float = -1.0
     best_epoch: int = 0
     seconds: float = 0.0
-    """Time spent training, over all sittings."""
+    """Time spent training up to the last checkpoint, over all sessions."""
     stopped: bool = False
     """Early stopping ended the run."""
     best: dict[str, Tensor] = field(default_factory=dict)
-    """The best weights so far, when early stopping watches."""
+    """The best weights so far, if early stopping is on."""
 
 
-def save_checkpoint(folder: Path, module: nn.Module, optimizer: Adam, progress: Progress,
-                    identity: str) -> None:  # fmt: skip
-    """`identity` says which run this is (its configuration and data); `read_checkpoint` refuses another's."""
+def save_checkpoint(folder: Path, module: nn.Module, optimizer: Adam, state: TrainingState, identity: str) -> None:
+    """`identity` is a digest of the run's settings and data; `read_checkpoint` refuses any other."""
     tensors = {f"weight.{name}": value for name, value in module.state_dict().items()}
-    tensors |= {f"best.{name}": value for name, value in progress.best.items()}
+    tensors |= {f"best.{name}": value for name, value in state.best.items()}
     for name, parameter in module.named_parameters():
         for moment, value in optimizer.state.get(parameter, {}).items():
             tensors[f"adam.{moment}.{name}"] = torch.as_tensor(value)
-    counters = {name: value for name, value in asdict(progress).items() if name != "best"}
+    counters = {name: value for name, value in asdict(state).items() if name != "best"}
     metadata = {"progress": json.dumps(counters), "identity": identity}
     with atomic_file(folder / FILE) as temporary:
-        # `save_file` would hide a full disk in an error of its own; bytes written by us raise OSError.
+        # `save_file` reports a full disk as an error of its own; `write_bytes` raises OSError.
         temporary.write_bytes(
             save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, metadata)
         )
 
 
 def read_checkpoint(folder: Path, identity: str) -> bytes:
-    """The file as it is, of a run that is this one."""
+    """The content of the checkpoint file, if it belongs to the run `identity`."""
     path = folder / FILE
     if not path.exists():
         raise BundleError(f"there is no checkpoint in {folder} to resume from; run without --resume")
@@ -63,7 +62,7 @@ def read_checkpoint(folder: Path, identity: str) -> bytes:
         content = path.read_bytes()
         load(content)
         metadata = _metadata(content)
-        Progress(**json.loads(metadata["progress"]))
+        TrainingState(**json.loads(metadata["progress"]))
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise BundleError(f"{path} is damaged ({error}); run without --resume") from error
     if metadata.get("identity") != identity:
@@ -73,9 +72,9 @@ def read_checkpoint(folder: Path, identity: str) -> bytes:
     return content
 
 
-def restore(content: bytes, module: nn.Module, optimizer: Adam) -> Progress:
-    """Put weights and moments back and return how far the run was."""
-    tensors, progress = load(content), Progress(**json.loads(_metadata(content)["progress"]))
+def restore(content: bytes, module: nn.Module, optimizer: Adam) -> TrainingState:
+    """Restore weights and moments, and return the state of the run."""
+    tensors, state = load(content), TrainingState(**json.loads(_metadata(content)["progress"]))
     parameters = dict(module.named_parameters())
     weights = {}
     for name, value in tensors.items():
@@ -83,7 +82,7 @@ def restore(content: bytes, module: nn.Module, optimizer: Adam) -> Progress:
         if kind == "weight":
             weights[rest] = value
         elif kind == "best":
-            progress.best[rest] = value
+            state.best[rest] = value
         else:
             moment, parameter = rest.split(".", 1)
             if parameter not in parameters:
@@ -95,11 +94,11 @@ def restore(content: bytes, module: nn.Module, optimizer: Adam) -> Progress:
         module.load_state_dict(weights)
     except RuntimeError as error:
         raise BundleError(f"the checkpoint does not fit the model ({error})") from error
-    return progress
+    return state
 
 
 def _metadata(content: bytes) -> dict[str, str]:
-    """What safetensors keeps beside the tensors: the file begins with the length of a JSON header, then the header."""
+    """The metadata of a safetensors file, which starts with the length of a JSON header and the header."""
     length = int.from_bytes(content[:8], "little")
     metadata: dict[str, str] = json.loads(content[8 : 8 + length])["__metadata__"]
     return metadata

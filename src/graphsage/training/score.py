@@ -65,7 +65,7 @@ def score(run: Run, on_epoch: Callable[[int, float], None] | None = None) -> Sco
     """Make one run. `on_epoch(epoch, validation F1)` may raise to end it early."""
     import torch
 
-    from graphsage.training.loop import Event
+    from graphsage.training.progress import Event
     from graphsage.training.train import train
 
     if run.threads is not None:

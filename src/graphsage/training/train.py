@@ -26,9 +26,10 @@ from graphsage.inference.place import place
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
-from graphsage.training.loop import Event, run_loop
+from graphsage.training.loop import run_loop
 from graphsage.training.objectives import make_objective
 from graphsage.training.objectives.base import Objective, TrainingData
+from graphsage.training.progress import Event
 from graphsage.training.ranks import SINGLE_PROCESS, Ranks
 
 
@@ -61,13 +62,16 @@ def train(
     model, folder = run.model, None if out is None or ranks.rank else Path(out)
     identity = _identity(config, model, run.data)
     _same_everywhere(identity, ranks)
-    progress = run_loop(
+    state = run_loop(
         config, run.module, run.objective, validate=_validator(model, run.graph, run.split), folder=folder,
         identity=identity, resume=resume and out is not None, on_begin=None if ranks.rank else on_begin,
         on_event=None if ranks.rank else on_event, ranks=ranks,
     )  # fmt: skip
-    model.about["training"] = {"steps": progress.step, "seconds": round(progress.seconds, 3),
-                               "best_val_f1": progress.best_f1 if progress.best_f1 >= 0 else None}  # fmt: skip
+    model.about["training"] = {
+        "steps": state.step,
+        "seconds": round(state.seconds, 3),
+        "best_val_f1": state.best_f1 if state.best_f1 >= 0 else None,
+    }
     if folder is not None:
         model.save(folder)
     return model
