@@ -1,4 +1,4 @@
-"""Ctrl-C between steps, never inside one: a checkpoint written after it continues bit for bit."""
+"""Handles Ctrl-C between steps, never within one, so that a checkpoint written after it resumes bit for bit."""
 
 import signal
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-ECHO_SECONDS = 1.0  # torchrun hands on the Ctrl-C that the terminal has already sent to everybody
+ECHO_SECONDS = 1.0  # torchrun forwards the Ctrl-C that the terminal has already sent to every process
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Interrupt:
 
 @contextmanager
 def postponed() -> Iterator[Interrupt]:
-    """Within the block the first Ctrl-C (or SIGTERM) only sets `requested`; one that comes later stops at once."""
+    """Within the block, the first Ctrl-C (or SIGTERM) only sets `requested`; a later one stops at once."""
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt  # Python delivers signals to the main thread only

@@ -1,4 +1,4 @@
-"""From data and settings to a trained model: cut the training graph, cap it, fit the scaler, run the loop."""
+"""Trains a model from data and settings: extract the training graph, cap it, fit the scaler, run the loop."""
 
 import dataclasses
 import hashlib
@@ -47,13 +47,13 @@ def train(
     ranks: Ranks = SINGLE_PROCESS,
     **settings: Any,
 ) -> Model:
-    """Train on the training part of `split` and return the model; with `out` also keep checkpoints, log and bundle.
+    """Train on the training part of `split` and return the model; with `out`, also write checkpoints, log and bundle.
 
-    `split` is a Split, the name of one of the data set's, or None for its default (a Graph needs one; without, all
-    nodes train). Settings can be given one by one instead of a Config: `train(graph, split, aggregator="pool")`.
-    Several processes train one model where each passes its `ranks` (`graphsage.cluster.ranks.join`): each then computes
-    its part of every batch, and the first one writes to `out` and tells `on_event`. `on_begin` is called when nothing
-    is left that could be refused, just before the first step and the first file.
+    `split` is a Split, the name of one of the data set's splits, or None for its default. A Graph has no default: None
+    trains on all nodes. Settings can replace a Config: `train(graph, split, aggregator="pool")`. Several processes
+    train one model if each passes its `ranks` (`graphsage.cluster.ranks.join`). Each computes its part of every batch,
+    and rank 0 writes to `out` and calls `on_event`. `on_begin` is called after all checks, before the first step and
+    the first file.
     """
     if config is not None and settings:
         raise ConfigError(f"give settings in config or one by one, not both; got config and {', '.join(settings)}")
@@ -79,7 +79,7 @@ def train(
 
 @dataclass(frozen=True)
 class Run:
-    """Everything a run needs, on its device, before the first step."""
+    """The model, data and objective of a run, on its device, before the first step."""
 
     model: Model
     module: nn.ModuleDict
@@ -91,7 +91,7 @@ class Run:
 
 def set_up(data: Graph | Dataset, split: Split | str | None, config: Config, device: torch.device,
            about: dict[str, Any], ranks: Ranks = SINGLE_PROCESS) -> Run:  # fmt: skip
-    """Cut the training graph, cap it, fit the scaler, make the model and put all of it on `device`."""
+    """Extract the training graph, cap it, fit the scaler, create the model and move everything to `device`."""
     graph, chosen, fitted = _prepare(data, split)
     check_graph(graph)
     seen = training_graph(graph, chosen)
@@ -116,7 +116,7 @@ def set_up(data: Graph | Dataset, split: Split | str | None, config: Config, dev
 
 
 def choose_device(name: str) -> torch.device:
-    """'auto' takes a GPU where there is one."""
+    """'auto' takes a GPU if there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -152,7 +152,7 @@ def _new_model(config: Config, seen: Graph, tables: list[Tensor], nodes: Tensor,
         if config.task != "unsupervised":
             head = ClassHead(config.dim, _num_classes(seen, nodes), scale=config.head_scale, dropout=config.dropout)
     if config.standardize and tables:
-        # One rank fits it for all: the pass over all training rows is made once, and everybody gets the same bits.
+        # Rank 0 fits it for all ranks: one pass over the training rows, and the same bits everywhere.
         scaler = load(ranks.first(lambda: save(_fitted_scaler(tables, nodes))))
         encoder.shift.copy_(scaler["shift"])
         encoder.scale.copy_(scaler["scale"])
@@ -171,7 +171,7 @@ def _fitted_scaler(tables: list[Tensor], nodes: Tensor) -> dict[str, Tensor]:
 
 
 def _begin_alike(module: nn.Module, ranks: Ranks) -> None:
-    """Give every rank the first one's weights: machines of different makes may round their first draws differently."""
+    """Copy rank 0's weights to every rank: different machines may round their initial draws differently."""
     if ranks.count > 1:
         module.load_state_dict(load(ranks.first(lambda: save({n: v.cpu() for n, v in module.state_dict().items()}))))
 
@@ -183,7 +183,7 @@ def _same_everywhere(identity: str, ranks: Ranks) -> None:
 
 
 def _num_classes(graph: Graph, nodes: Tensor) -> int:
-    """As many as are named; without names, as many as the training nodes show (never the held-out labels)."""
+    """The number of class names; without names, that of the training nodes' classes (never held-out labels)."""
     if graph.labels is None:
         raise DataError("this task needs labels and the graph has none; use --task unsupervised")
     if graph.class_names is not None:
@@ -192,7 +192,7 @@ def _num_classes(graph: Graph, nodes: Tensor) -> int:
 
 
 def _validator(model: Model, graph: Graph, split: Split) -> Callable[[], float] | None:
-    """Micro F1 on the validation nodes, attached to the full graph, by the model's own way of inference."""
+    """Micro F1 on the validation nodes in the full graph, by the model's inference mode."""
     if model.head is None or graph.labels is None:
         return None
     nodes = labeled(graph, split.nodes("val").to(graph.labels.device))
@@ -203,11 +203,11 @@ def _validator(model: Model, graph: Graph, split: Split) -> Callable[[], float] 
 
 
 def _identity(config: Config, model: Model, data: TrainingData) -> str:
-    """Names the run: its settings (but not how long it lasts) and a digest of what it learns from."""
+    """A digest of the run's settings (except its length) and of its training data."""
     settings = {**dataclasses.asdict(config), "epochs": None, "steps": None}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     scaler = (model.encoder.shift, model.encoder.scale)
-    some = data.nodes[:: max(1, len(data.nodes) // 1024)]  # features may be larger than memory: a sample must do
+    some = data.nodes[:: max(1, len(data.nodes) // 1024)]  # a sample, because features may be larger than memory
     rows = [table[some.to(table.device)].float() for table in data.tables]
     labels = [] if data.graph.labels is None else [data.graph.labels[data.nodes]]
     for tensor in (data.capped.indptr, data.capped.indices, data.nodes, *scaler, *rows, *labels):
