@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.targets import judge
-from benchmarks.workload import SHAPES, make
+from benchmarks.workload import SHAPES, write
 from graphsage.experiments.record import write_result
 from graphsage.kernels.compiled.library import library
 
@@ -106,18 +104,6 @@ class Contender:
         return answer
 
 
-def write(folder: Path, shape: str) -> None:
-    """The made graph as plain arrays that every contender loads."""
-    graph, split = make(SHAPES[shape])
-    assert graph.features is not None
-    assert graph.labels is not None
-    arrays = {"indptr": graph.indptr, "indices": graph.indices, "features": graph.features, "labels": graph.labels,
-              "train": split.nodes("train")}  # fmt: skip
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, tensor in arrays.items():
-        np.save(folder / f"{name}.npy", tensor.numpy())
-
-
 def measure(group: Group, pythons: dict[str, str], folder: Path, rounds: int,
             versions: dict[str, dict[str, str]]) -> dict[str, Any]:  # fmt: skip
     """Every entry's median seconds and peak bytes; entries take turns, so that noise meets all of them. `versions` is
@@ -174,7 +160,7 @@ def main() -> int:
                 continue
             folder = root / group.shape
             if not folder.exists():
-                write(folder, group.shape)
+                write(folder, SHAPES[group.shape])
             results[group.name] = measure(group, pythons, folder, asked.rounds, versions)
             for key, value in results[group.name].items():
                 told = value.get("error") or f"{value['seconds']:.4f} s, {value['peak_bytes'] / 1e9:.2f} GB"

@@ -1,7 +1,9 @@
 """The graphs that everything is measured on, made from a seed: the shapes of Reddit and of PPI."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -64,3 +66,15 @@ def make(shape: Shape, seed: int = 0) -> tuple[Graph, Split]:
         part[:] = 0
     graph = Graph(indptr, columns.int(), features=features, labels=labels, directed=True)
     return graph, Split(part)
+
+
+def write(folder: Path, shape: Shape) -> None:
+    """Make the graph and save it as one .npy file per array, which a process can load without graphsage."""
+    graph, split = make(shape)
+    assert graph.features is not None
+    assert graph.labels is not None
+    arrays = {"indptr": graph.indptr, "indices": graph.indices, "features": graph.features, "labels": graph.labels,
+              "train": split.nodes("train")}  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, tensor in arrays.items():
+        np.save(folder / f"{name}.npy", tensor.numpy())
