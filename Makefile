@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-debian results-small-graphs results-ranks results-quick results-plan results-larger-graph results-ray bench-peers bench test-browser load crash fuzz soak sizing clean
+.PHONY: help .venv test lint types imports fix test-slow test-gpu demo docs results-setmm results-debian results-small-graphs results-ranks results-quick results-plan results-larger-graph results-ray bench-peers bench bench-commits test-browser load crash fuzz soak sizing clean
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -117,6 +117,10 @@ bench-peers: $(STAMP)  ## Make environments with PyG and DGL for make bench (hal
 
 bench: $(STAMP)  ## Measure speed beside floors and peers; make bench-peers first (half an hour)
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.cpu $(if $(PYG),--pyg $(PYG)) $(if $(DGL),--dgl $(DGL))
+
+bench-commits: $(STAMP)  ## Compare speed and memory of two commits: make bench-commits OLD=main NEW=HEAD (10 minutes)
+	@[ -n "$(OLD)" ] && [ -n "$(NEW)" ] || { echo "name two commits: make bench-commits OLD=main NEW=HEAD" >&2; exit 2; }
+	@PYTHONPATH=src:. $(BIN)/python -m benchmarks.two_commits $(OLD) $(NEW)
 
 # The service under load, killed, fuzzed and watched; each writes results/serve/NAME.json. RUN: a trained setmm model.
 RUN ?= demo-out/model
