@@ -65,7 +65,7 @@ ROWS: dict[str, tuple[Row, ...]] = {
         Row("step pool", "step", 1, 1, 3, POOL),
         Row("step lstm", "step", 1, 1, 2, LSTM),
         Row("step unsupervised mean", "step", 1, 3, 6, {"task": "unsupervised"}),
-        Row("embed mean", "embed", 1, 2, 2),
+        Row("embed mean", "embed", 1, 1, 2),
         Row("embed pool", "embed", 1, 1, 2, POOL),
         Row("live one new node", "live", VISITORS, 3, VISITORS),
     ),

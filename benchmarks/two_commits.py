@@ -3,9 +3,9 @@
 OLD and NEW are git revisions, or folders that contain `src/` (for a machine without the git history; `.` is the working
 tree). Each row starts one process per commit, on the same data. The two take turns, and swap who goes first every
 round. A row fails if NEW's median time is more than 5% above OLD's on a CPU or 3% on a GPU, or if its peak memory is
-higher. "noisy" marks a row whose wall times vary too much to show a difference of that size; on a CPU its processor
-seconds are judged instead. Writes results/bench/two-commits-{cpu,gpu}.json after every row, prints a table and exits 1
-if a row is slower, needs more memory, computes different results or fails.
+higher. "noisy" marks a row whose wall times vary too much to show a difference of that size, or were measured on a busy
+CPU; on a CPU its processor seconds are judged instead. Writes results/bench/two-commits-{cpu,gpu}.json after every row,
+prints a table and exits 1 if a row is slower, needs more memory, computes different results or fails.
 """
 
 import argparse
@@ -38,10 +38,11 @@ SMALL = Shape(60_000, 50, 602, 41, 40_960)
 """Reddit's features and classes with fewer nodes and neighbors: inference over the whole graph takes about a second."""
 SLOWER = {"cpu": 1.05, "cuda": 1.03}
 """The most that NEW may take, as a factor of OLD."""
-MORE_MEMORY = {"cpu": 1.01, "cuda": 1.001}
-"""Peak memory of two processes with the same code differs by less than this."""
+MORE_MEMORY = {"cpu": 1.005, "cuda": 1.001}
+"""The same for peak memory; two processes with the same code differ by 0.03%."""
 EXACT_RESIDENT = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1"}
 """glibc returns freed memory to the system at once. By default it keeps up to 15% of the peak, at random."""
+BUSY = 0.1  # share of the cores that other processes use, above which wall times are not comparable
 MEDIAN_ERROR = 0.93  # standard error of a median, as a factor of the interquartile range / sqrt(n)
 SAME_RESULT = 0.01  # relative: rounding in TF32 or bfloat16, not another computation
 
@@ -138,12 +139,16 @@ def pair_of(
 def measure(row: Row, sources: dict[str, str], folder: Path, device: str, repeats: int, pairs: int) -> dict[str, Any]:
     """`repeats` rounds, spread over `pairs` pairs of processes: memory layout differs between processes and would
     otherwise bias one side for all rounds. Memory on a CPU is measured by another pair (see EXACT_RESIDENT)."""
+    shares: list[float] = []
     times: dict[str, dict[str, list[float]]] = {clock: {side: [] for side in SIDES} for clock in CLOCKS}
     for pair in range(pairs):
         with pair_of(sources, row, folder, device) as workers:
             for number in range(repeats * pair // pairs, repeats * (pair + 1) // pairs):
                 order = SIDES if number % 2 == 0 else SIDES[::-1]
+                begin, busy = time.monotonic(), busy_seconds()
                 turns = [(side, workers[side].ask(row.each)) for _ in range(row.turns) for side in order]
+                others = busy_seconds() - busy - sum(turn["processor"] * row.each for _, turn in turns)
+                shares.append(others / (time.monotonic() - begin) / cores())
                 for side, clock in product(SIDES, CLOCKS):
                     times[clock][side].append(statistics.fmean(t[clock] for who, t in turns if who == side))
             memory = {side: workers[side].ask("memory") for side in SIDES}
@@ -152,7 +157,7 @@ def measure(row: Row, sources: dict[str, str], folder: Path, device: str, repeat
         with pair_of(sources, row, folder, device, **EXACT_RESIDENT) as workers:
             memory = {side: workers[side].ask("memory") for side in SIDES}
     checks = {side: ready[side]["check"] for side in SIDES}
-    return judged(times["wall"], times["processor"], memory, checks, device) | {
+    return judged(times["wall"], times["processor"], memory, checks, device, statistics.median(shares)) | {
         "threads": ready["new"]["threads"],
         "seconds": times["wall"],
     }
@@ -164,16 +169,18 @@ def judged(
     memory: dict[str, dict[str, dict[str, int]]],
     checks: dict[str, float],
     device: str,
+    others: float = 0.0,
 ) -> dict[str, Any]:
     """A row's medians, ratios, quartiles and verdict. The ratio that counts is the median over rounds of new / old:
-    both halves of a round share the machine's state. If that is too noisy on a CPU, processor seconds decide."""
+    both halves of a round share the machine's state. If that is too noisy on a CPU, processor seconds decide.
+    `others` is the share of the cores that other processes used."""
     ratios, processor_ratios = ratios_of(seconds), ratios_of(processor)
     medians = {side: statistics.median(seconds[side]) for side in SIDES}
     ratio, (first, third) = statistics.median(ratios), quartiles(ratios)
     error = MEDIAN_ERROR * (third - first) / len(ratios) ** 0.5
     grown = {phase: memory["new"][phase]["peak"] / max(memory["old"][phase]["peak"], 1) for phase in ("set_up", "runs")}
     bad = []
-    noisy = 2 * error > SLOWER[device] - 1
+    noisy = 2 * error > SLOWER[device] - 1 or (device == "cpu" and others > BUSY)
     if (statistics.median(processor_ratios) if noisy and device == "cpu" else ratio) > SLOWER[device]:
         bad.append("slower")
     if noisy:
@@ -194,12 +201,22 @@ def judged(
         "processor_ratio": statistics.median(processor_ratios),
         "processor_ratio_quartiles": quartiles(processor_ratios),
         "rounds": len(ratios),
+        "others_share": others,
         "old_memory": memory["old"],
         "new_memory": memory["new"],
         "memory_ratio": grown,
         "checks": checks,
         "verdict": ", ".join(bad) or "ok",
     }
+
+
+def busy_seconds() -> float:
+    """Processor seconds of all processes since the machine started; 0 on a system that does not count them."""
+    try:
+        user, nice, system, _, _, irq, softirq, steal = map(int, Path("/proc/stat").read_text().split()[1:9])
+    except (OSError, ValueError):
+        return 0.0
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 def ratios_of(seconds: dict[str, list[float]]) -> list[float]:

@@ -13,10 +13,10 @@ ROOT = Path(__file__).parents[2]
 
 
 def verdict(old: list[float], new: list[float], device: str = "cpu", memory: int = 1000, check: float = 1.0,
-            processor_ratio: float = 1.0) -> str:  # fmt: skip
+            processor_ratio: float = 1.0, others: float = 0.0) -> str:  # fmt: skip
     peaks = {"old": _memory(1000), "new": _memory(memory)}
     times, processor = {"old": old, "new": new}, {"old": [1.0, 1.0], "new": [processor_ratio] * 2}
-    return str(judged(times, processor, peaks, {"old": 1.0, "new": check}, device)["verdict"])
+    return str(judged(times, processor, peaks, {"old": 1.0, "new": check}, device, others)["verdict"])
 
 
 def _memory(runs: int) -> dict[str, dict[str, int]]:
@@ -37,6 +37,11 @@ def test_rounds_are_compared_pairwise_and_a_wide_spread_is_noisy() -> None:
     assert verdict(drifting, [1.01 * seconds for seconds in drifting]) == "ok"
     assert verdict([1.0] * 20, [0.7, 1.3] * 10) == "noisy"
     assert verdict([1.0] * 20, [0.7, 1.3] * 10, processor_ratio=1.2) == "slower, noisy"
+
+
+def test_wall_times_of_a_busy_machine_are_not_judged() -> None:
+    assert verdict([1.0] * 20, [1.2] * 20) == "slower"
+    assert verdict([1.0] * 20, [1.2] * 20, others=0.5) == "noisy"
 
 
 def test_a_printed_line_fits_its_header() -> None:
