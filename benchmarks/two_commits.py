@@ -1,11 +1,11 @@
 """Speed and memory of two commits: `python -m benchmarks.two_commits OLD NEW [--gpu]` (or `make bench-commits`).
 
 OLD and NEW are git revisions, or folders that contain `src/` (for a machine without the git history; `.` is the working
-tree). Each row starts one process per commit, on the same data. The two take turns, and swap who goes first every
-round. A row fails if NEW's median time is more than 5% above OLD's on a CPU or 3% on a GPU, or if its peak memory is
-higher. "noisy" marks a row whose wall times vary too much to show a difference of that size, or were measured on a busy
-CPU; on a CPU its processor seconds are judged instead. Writes results/bench/two-commits-{cpu,gpu}.json after every row,
-prints a table and exits 1 if a row is slower, needs more memory, computes different results or fails.
+tree). Each row starts one process per commit, on the same data. The two take turns in the order old, new, new, old. A
+row fails if NEW's median time is more than 5% above OLD's on a CPU or 3% on a GPU, or if its peak memory is higher.
+"noisy" marks a row whose wall times vary too much to show a difference of that size, or were measured on a busy CPU; on
+a CPU its processor seconds are judged instead. Writes results/bench/two-commits-{cpu,gpu}.json after every row, prints
+a table and exits 1 if a row is slower, needs more memory, computes different results or fails.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from graphsage.kernels.threads import cores
 ROOT = Path(__file__).resolve().parents[1]
 SIDES = ("old", "new")
 CLOCKS = ("wall", "processor")
-SMALL = Shape(60_000, 50, 602, 41, 40_960)
+SMALL = Shape(40_000, 50, 602, 41, 26_624)
 """Reddit's features and classes with fewer nodes and neighbors: inference over the whole graph takes about a second."""
 SLOWER = {"cpu": 1.05, "cuda": 1.03}
 """The most that NEW may take, as a factor of OLD."""
@@ -143,10 +143,9 @@ def measure(row: Row, sources: dict[str, str], folder: Path, device: str, repeat
     times: dict[str, dict[str, list[float]]] = {clock: {side: [] for side in SIDES} for clock in CLOCKS}
     for pair in range(pairs):
         with pair_of(sources, row, folder, device) as workers:
-            for number in range(repeats * pair // pairs, repeats * (pair + 1) // pairs):
-                order = SIDES if number % 2 == 0 else SIDES[::-1]
+            for _ in range(repeats * pair // pairs, repeats * (pair + 1) // pairs):
                 begin, busy = time.monotonic(), busy_seconds()
-                turns = [(side, workers[side].ask(row.each)) for _ in range(row.turns) for side in order]
+                turns = [(side, workers[side].ask(row.each)) for side in (*SIDES, *SIDES[::-1]) * row.swaps]
                 others = busy_seconds() - busy - sum(turn["processor"] * row.each for _, turn in turns)
                 shares.append(others / (time.monotonic() - begin) / cores())
                 for side, clock in product(SIDES, CLOCKS):
