@@ -8,7 +8,7 @@ SIDES = ("old", "new")
 SLOWER = {"cpu": 1.05, "cuda": 1.03}
 """The most that NEW may take, as a factor of OLD."""
 MORE_MEMORY = {"cpu": 1.005, "cuda": 1.001}
-"""The same for peak memory; two processes with the same code differ by 0.03%."""
+"""The same for peak memory; two processes with the same code differed by up to 0.2% on a CPU."""
 BUSY = 0.1  # share of the cores that other processes use, above which wall times are not comparable
 MEDIAN_ERROR = 0.93  # standard error of a median, as a factor of the interquartile range / sqrt(n)
 SAME_RESULT = 0.01  # relative: rounding in TF32 or bfloat16, not another computation
