@@ -21,12 +21,22 @@ if TYPE_CHECKING:
     from graphsage.errors import OutputError as OutputError
     from graphsage.estimator import GraphSageClassifier as GraphSageClassifier
     from graphsage.estimator import GraphSageEmbedder as GraphSageEmbedder
+    from graphsage.graph.cap import cap_degrees as cap_degrees
     from graphsage.graph.graph import Graph as Graph
     from graphsage.graph.split import Split as Split
+    from graphsage.graph.split import training_graph as training_graph
     from graphsage.inference.model import Model as Model
     from graphsage.inference.model import load as load
+    from graphsage.kernels.gather import gather_max as gather_max
+    from graphsage.kernels.gather import gather_mean as gather_mean
+    from graphsage.kernels.gather import gather_sum as gather_sum
+    from graphsage.kernels.neighborhood import Minibatch as Minibatch
     from graphsage.model.aggregators import Aggregator as Aggregator
     from graphsage.model.aggregators import register_aggregator as register_aggregator
+    from graphsage.model.encoder import Encoder as Encoder
+    from graphsage.model.encoder import EncoderConfig as EncoderConfig
+    from graphsage.sampling.minibatch import sample_minibatch as sample_minibatch
+    from graphsage.sampling.minibatch import whole_graph as whole_graph
     from graphsage.training.config import Config as Config
     from graphsage.training.train import train as train
 
@@ -37,20 +47,30 @@ _HOME = {
     "ConfigError": "graphsage.errors",
     "DataError": "graphsage.errors",
     "Dataset": "graphsage.datasets.dataset",
+    "Encoder": "graphsage.model.encoder",
+    "EncoderConfig": "graphsage.model.encoder",
     "Graph": "graphsage.graph.graph",
     "GraphError": "graphsage.errors",
     "GraphSageClassifier": "graphsage.estimator",
     "GraphSageEmbedder": "graphsage.estimator",
     "GraphSageError": "graphsage.errors",
+    "Minibatch": "graphsage.kernels.neighborhood",
     "Model": "graphsage.inference.model",
     "OutputError": "graphsage.errors",
     "Split": "graphsage.graph.split",
     "TableSpec": "graphsage.datasets.table_spec",
+    "cap_degrees": "graphsage.graph.cap",
+    "gather_max": "graphsage.kernels.gather",
+    "gather_mean": "graphsage.kernels.gather",
+    "gather_sum": "graphsage.kernels.gather",
     "load": "graphsage.inference.model",
     "open_data": "graphsage.datasets.open",
     "open_tables": "graphsage.datasets.tables",
     "register_aggregator": "graphsage.model.aggregators",
+    "sample_minibatch": "graphsage.sampling.minibatch",
     "train": "graphsage.training.train",
+    "training_graph": "graphsage.graph.split",
+    "whole_graph": "graphsage.sampling.minibatch",
 }
 
 __all__ = sorted(_HOME)

@@ -10,7 +10,7 @@ from graphsage.kernels.softmax import softmax_cross_entropy
 def unsupervised_loss(
     z_u: Tensor, z_v: Tensor, z_n: Tensor, valid: Tensor | None = None, total: Tensor | None = None
 ) -> Tensor:
-    """Equation 1, averaged over the pairs that are `valid`, or over `total` pairs if other ranks compute the rest.
+    """Equation 1, averaged over the pairs that are `valid`. With `total`, the sum over these pairs divided by `total`.
 
         J(z_u) = -log σ(z_uᵀ z_v) - Q · E_{v_n ~ P_n} log σ(-z_uᵀ z_{v_n})
 
@@ -21,7 +21,7 @@ def unsupervised_loss(
     # -log σ(x) = softplus(-x), which cannot overflow. Q times the mean over Q draws is their sum.
     each = F.softplus(-positive) + F.softplus(negative).sum(dim=1)  # J: (P,)
     if valid is None:
-        return each.mean()
+        return each.mean() if total is None else each.sum() / total
     return (each * valid).sum() / (valid.sum() if total is None else total).clamp_min(1)
 
 

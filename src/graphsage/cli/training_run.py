@@ -16,9 +16,9 @@ from graphsage.errors import ConfigError, GraphSageError
 if TYPE_CHECKING:
     from graphsage.cli.settings import Settings
     from graphsage.datasets.dataset import Dataset
+    from graphsage.execution.ranks import Ranks
     from graphsage.inference.model import Model
     from graphsage.training.config import Config
-    from graphsage.training.ranks import Ranks
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from graphsage import errors
 from graphsage.errors import ConfigError, GraphSageError, LostRankError
+from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.kernels.threads import cores
-from graphsage.training.ranks import SINGLE_PROCESS, Ranks
 
 TIMEOUT_SECONDS = 600.0
 RESTART, JOB = "GRAPHSAGE_RESTART", "GRAPHSAGE_JOB"

@@ -9,8 +9,8 @@ from pathlib import Path
 from graphsage.datasets.dataset import Dataset
 from graphsage.datasets.open import load_folder
 from graphsage.errors import DataError
+from graphsage.execution.ranks import Ranks
 from graphsage.graph.storage import save_graph
-from graphsage.training.ranks import Ranks
 
 SCRATCH = ".graph.part"  # in the run's folder; named as what a killed process leaves behind
 

@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 
 from graphsage.graph.graph import Graph
-from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.model.aggregators.pool import PoolAggregator
 from graphsage.model.layer import SageLayer
+from graphsage.sampling.minibatch import whole_graph
 
 EPSILON = 1e-6  # how far the constructed coefficients may be from the counted ones
 
@@ -63,9 +63,8 @@ class Clustering(nn.Module):
     def forward(self, x: Tensor, graph: Graph) -> Tensor:
         """Features (N, 1) -> clustering coefficients (N,)."""
         h = x.double()
-        rows = torch.arange(graph.num_nodes)
-        for layer in self.sage:
-            h = layer(h, Neighborhood.ragged(graph.indices.long(), graph.indptr, rows), rows)
+        for layer, (hood,) in zip(self.sage, whole_graph(graph, 4, torch.arange(graph.num_nodes)), strict=True):
+            h = layer(h, hood)
         return h[:, 0]
 
     def _first(self, places: Tensor, gap: float, by_color: Tensor) -> None:
@@ -74,12 +73,12 @@ class Clustering(nn.Module):
         layer, n, m = self.sage[0], len(places), self.m
         hidden, out = _mlp(layer)
         offsets = torch.cat([shift - places / gap for shift in (1.0, 0.0, -1.0)])
-        for linear in (hidden, layer.weight):
+        for linear in (hidden, _weight(layer)):
             linear.weight[: 3 * n, 0] = 1.0 / gap
             linear.bias[: 3 * n] = offsets
         out.weight[:m, : 3 * n] = _hats(by_color)
         neighbors = slice(1, 1 + m)  # after the node's own feature
-        layer.weight.weight[3 * n : 3 * n + m, neighbors] = torch.eye(m, dtype=torch.float64)
+        _weight(layer).weight[3 * n : 3 * n + m, neighbors] = torch.eye(m, dtype=torch.float64)
 
     def _second(self, by_color: Tensor) -> None:
         layer, m = self.sage[1], self.m
@@ -92,7 +91,7 @@ class Clustering(nn.Module):
             for j in range(m):
                 out.weight[i * m + j, [i, m + j]] = 1.0
         out.bias[: m * m] = -1.0
-        weight, bias = layer.weight.weight, layer.weight.bias
+        weight, bias = _weight(layer).weight, _weight(layer).bias
         neighbors = own + m
         weight[: m * m, neighbors : neighbors + m * m] = torch.eye(m * m, dtype=torch.float64)
         weight[m * m : m * m + m, own : own + m] = torch.eye(m, dtype=torch.float64)
@@ -107,19 +106,24 @@ class Clustering(nn.Module):
         for j in range(m):
             for number in range(len(self.degrees)):
                 row = j * len(self.degrees) + number
-                layer.weight.weight[row, [i * m + j for i in range(m)]] = 1.0
-                layer.weight.weight[row, m * m + j] = large
-                layer.weight.weight[row, m * m + m + 2 * number : m * m + m + 2 * number + 2] = -large
-                layer.weight.bias[row] = -large
+                _weight(layer).weight[row, [i * m + j for i in range(m)]] = 1.0
+                _weight(layer).weight[row, m * m + j] = large
+                _weight(layer).weight[row, m * m + m + 2 * number : m * m + m + 2 * number + 2] = -large
+                _weight(layer).bias[row] = -large
 
     def _fourth(self) -> None:
         each = torch.tensor([1.0 / (t * (t - 1)) for t in self.degrees], dtype=torch.float64)
-        self.sage[3].weight.weight[0, : self.m * len(self.degrees)] = each.repeat(self.m)
+        _weight(self.sage[3]).weight[0, : self.m * len(self.degrees)] = each.repeat(self.m)
 
 
 def _layer(in_dim: int, out_dim: int, pool_dim: int, depth: int) -> SageLayer:
     pool = PoolAggregator(in_dim, pool_dim, depth)
     return SageLayer(in_dim, out_dim, pool, combine="joint", activation=True, normalize=False, bias=True).double()
+
+
+def _weight(layer: SageLayer) -> nn.Linear:
+    assert isinstance(layer.weight, nn.Linear)
+    return layer.weight
 
 
 def _mlp(layer: SageLayer) -> tuple[nn.Linear, nn.Linear]:

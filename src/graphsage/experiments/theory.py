@@ -14,6 +14,7 @@ from graphsage.experiments.theorem1 import EPSILON, clustering_coefficients, col
 from graphsage.experiments.trials import make_trial
 from graphsage.graph.graph import Graph
 from graphsage.model.encoder import Encoder, EncoderConfig
+from graphsage.sampling.minibatch import whole_graph
 from graphsage.training.sweep import Result
 from graphsage.training.train import choose_device
 
@@ -98,7 +99,7 @@ def learn(settings: dict[str, Any]) -> Result:
     def predicted(graph: Graph) -> Tensor:
         x = torch.randn(graph.num_nodes, FEATURES, generator=generator).to(device)
         keys = torch.arange(graph.num_nodes, device=device)
-        answer: Tensor = head(encoder.full([x], graph.indptr, graph.indices, keys))
+        answer: Tensor = head(encoder(x, whole_graph(graph, 2, keys)))
         return answer[:, 0]
 
     for _ in range(settings["steps"]):

@@ -116,6 +116,19 @@ class Graph(Conversions):
     def neighbors(self, row: int) -> Tensor:
         return self.indices[int(self.indptr[row]) : int(self.indptr[row + 1])]
 
+    def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """A CSR that holds the neighbors of `nodes`, as indptr and indices, and the rows of `nodes` in it."""
+        return self.indptr, self.indices, nodes
+
+    def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """The neighbors of `nodes` (R,) one after the other, and where each node's begin: (E,), (R + 1,)."""
+        start = self.indptr[nodes]
+        counts = self.indptr[nodes + 1] - start
+        offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        first = torch.repeat_interleave(start - offsets[:-1], counts)
+        places = first + torch.arange(int(offsets[-1]), device=nodes.device)
+        return self.indices[places].long(), offsets
+
     def id_of(self, row: int) -> str | int:
         return row if self.ids is None else self.ids[row]
 

@@ -26,7 +26,7 @@ from graphsage.version import __version__
 if TYPE_CHECKING:
     from graphsage.inference.model import Model
 
-FORMAT = 1
+FORMAT = 2  # 2: the released code's weight is one block-diagonal module, with other tensor names
 
 
 def save_bundle(model: "Model", folder: Path) -> None:
@@ -103,7 +103,7 @@ def load_bundle(folder: Path) -> "Model":
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """`config.json` of a bundle, refused when it comes from a newer version."""
+    """`config.json` of a bundle, refused if it has another format."""
     path = folder / "config.json"
     if not folder.exists():
         raise BundleError(f"{folder} does not exist")
@@ -115,10 +115,10 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise BundleError(f"{folder} is not a model bundle: config.json is missing") from None
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise BundleError(f"{path} is damaged ({error!r}); train the model again") from error
-    if version > FORMAT:
+    if version != FORMAT:
         raise BundleError(
-            f"{folder} was written by graphsage {config.get('graphsage', '?')} in bundle format {version}; "
-            f"this version reads up to format {FORMAT}, upgrade graphsage"
+            f"{folder} was written by graphsage {config.get('graphsage', '?')} in bundle format {version}, and this "
+            f"version reads format {FORMAT}; {'upgrade graphsage' if version > FORMAT else 'train the model again'}"
         )
     return config
 

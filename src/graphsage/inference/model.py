@@ -18,9 +18,8 @@ from graphsage.graph.cap import cap_degrees
 from graphsage.graph.check import check_graph
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
-from graphsage.inference.exact import embed_exact
+from graphsage.inference.embed import embed_exact, embed_sampled
 from graphsage.inference.place import place
-from graphsage.inference.sampled import embed_sampled
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.sampling.minibatch import SamplingConfig

@@ -4,36 +4,39 @@ import torch
 from torch import Tensor
 
 from graphsage.kernels.backend import on_compiled, on_triton
+from graphsage.kernels.buffers import FRESH, Buffers
 from graphsage.kernels.compiled import forms
 from graphsage.kernels.random import derive, key_step
 
 BLOCK_ROWS = 256  # 64-bit draws of so few rows stay in cache
 
 
-def dropout(h: Tensor, p: float, keys: Tensor, counter: int) -> Tensor:
+def dropout(h: Tensor, p: float, keys: Tensor, counter: int, buffers: Buffers = FRESH) -> Tensor:
     """Zero each entry of `h` (R, D) with probability p and scale the rest by 1 / (1 - p).
 
     Draws are those of the place `counter` below each row's key.
     """
-    result: Tensor = _Dropout.apply(h, p, keys, counter)  # type: ignore[no-untyped-call]
+    result: Tensor = _Dropout.apply(h, p, keys, counter, buffers)  # type: ignore[no-untyped-call]
     return result
 
 
 class _Dropout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, h: Tensor, p: float, keys: Tensor, counter: int) -> Tensor:
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx, h: Tensor, p: float, keys: Tensor, counter: int, buffers: Buffers
+    ) -> Tensor:
         ctx.save_for_backward(keys)
-        ctx.about = (p, counter)  # type: ignore[attr-defined]
-        return _drop(h, p, keys, counter)
+        ctx.about = (p, counter, buffers)  # type: ignore[attr-defined]
+        return _drop(h, p, keys, counter, buffers)
 
     @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (keys,) = ctx.saved_tensors  # type: ignore[attr-defined]
-        p, counter = ctx.about  # type: ignore[attr-defined]
-        return _drop(grads[0], p, keys, counter), None, None, None
+        p, counter, buffers = ctx.about  # type: ignore[attr-defined]
+        return _drop(grads[0], p, keys, counter, buffers), None, None, None, None
 
 
-def _drop(h: Tensor, p: float, keys: Tensor, counter: int) -> Tensor:
+def _drop(h: Tensor, p: float, keys: Tensor, counter: int, buffers: Buffers) -> Tensor:
     """Linear in h, so that it is its own gradient."""
     threshold, factor = int(p * 2**32), 1.0 / (1.0 - p)
     if on_triton(h):
@@ -41,7 +44,7 @@ def _drop(h: Tensor, p: float, keys: Tensor, counter: int) -> Tensor:
 
         return fast.dropout(h, threshold, factor, keys, key_step(counter))
     if on_compiled(h, keys):
-        return forms.dropout(h, threshold, factor, keys, key_step(counter))
+        return forms.dropout(h, threshold, factor, keys, key_step(counter), buffers)
     keys = derive(keys, counter)
     columns = torch.arange(h.shape[1], device=h.device)[None]
     out, zero = torch.empty_like(h), h.new_zeros(())

@@ -8,32 +8,41 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from graphsage.kernels import scratch
 from graphsage.kernels.backend import on_compiled
+from graphsage.kernels.buffers import FRESH, Buffers
 from graphsage.kernels.compiled import forms
 
 BLOCK_ROWS = 512  # sequences that run together: their gates and states stay in cache from step to step
 TABLE_ROWS = 8192  # rows of the table whose gradient is made at once
 
 
-def lstm_over_rows(h: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor, places: Tensor) -> Tensor:
+def lstm_over_rows(
+    h: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor, places: Tensor, buffers: Buffers = FRESH
+) -> Tensor:
     """The last hidden state, (R, H), of an LSTM that reads row places[r, t] of h (M, D) at time t.
 
     weight (4H, D) and recurrent (4H, H) are those of the input and of the hidden state, bias (4H,) the sum of both.
     """
-    last: Tensor = _LSTM.apply(h, weight, recurrent, bias, places)  # type: ignore[no-untyped-call]
+    last: Tensor = _LSTM.apply(h, weight, recurrent, bias, places, buffers)  # type: ignore[no-untyped-call]
     return last
 
 
 class _LSTM(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, h: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor,
-                places: Tensor) -> Tensor:  # fmt: skip
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx,
+        h: Tensor,
+        weight: Tensor,
+        recurrent: Tensor,
+        bias: Tensor,
+        places: Tensor,
+        buffers: Buffers,
+    ) -> Tensor:
         (rows, steps), dim = places.shape, recurrent.shape[1]
-        table = torch.mm(h, weight.t(), out=scratch.take(len(h), 4 * dim, h.dtype))
+        table = torch.mm(h, weight.t(), out=buffers.take(len(h), 4 * dim, h.dtype))
         at = places.t().contiguous()
-        gates = scratch.take(steps * rows, 4 * dim, h.dtype).view(steps, rows, -1)
-        cells, hidden = (scratch.take(steps * rows, dim, h.dtype).view(steps, rows, -1) for _ in range(2))
+        gates = buffers.take(steps * rows, 4 * dim, h.dtype).view(steps, rows, -1)
+        cells, hidden = (buffers.take(steps * rows, dim, h.dtype).view(steps, rows, -1) for _ in range(2))
         for start in range(0, rows, BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
             for step in range(steps):
@@ -41,21 +50,26 @@ class _LSTM(torch.autograd.Function):
                 if step:
                     torch.mm(hidden[step - 1, block], recurrent.t(), out=gate)
                 _step(gate, table, at[step, block], bias, cells[step - 1, block] if step else None, cell, state)
+        buffers.give_back(table)
         ctx.save_for_backward(h, weight, recurrent, at, gates, cells, hidden)
+        ctx.buffers = buffers  # type: ignore[attr-defined]
         return hidden[-1].clone()
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
         h, weight, recurrent, at, saved, cells, hidden = ctx.saved_tensors  # type: ignore[attr-defined]
+        buffers: Buffers = ctx.buffers  # type: ignore[attr-defined]
         steps, rows, width = saved.shape
-        gates, bias_grad = scratch.take(steps * rows, width, saved.dtype).view(saved.shape), saved.new_zeros(width)
+        gates, bias_grad = buffers.take(steps * rows, width, saved.dtype).view(saved.shape), saved.new_zeros(width)
         for start in range(0, rows, BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
             bias_grad += _through_time(grads[0][block], saved[:, block], cells[:, block], gates[:, block], recurrent)
         flat = gates.view(-1, width)
         recurrent_grad = flat[rows:].t() @ hidden[:-1].view(-1, recurrent.shape[1])
-        h_grad = scratch.take_like(h) if ctx.needs_input_grad[0] else None  # type: ignore[attr-defined]
-        return h_grad, _of_table(flat, at.flatten(), h, weight, h_grad), recurrent_grad, bias_grad, None
+        h_grad = buffers.take_like(h) if ctx.needs_input_grad[0] else None  # type: ignore[attr-defined]
+        weight_grad = _of_table(flat, at.flatten(), h, weight, h_grad, buffers.take_like(weight))
+        buffers.give_back(saved, cells, hidden, gates)
+        return h_grad, weight_grad, recurrent_grad, bias_grad, None, None
 
 
 def _step(gate: Tensor, table: Tensor, places: Tensor, bias: Tensor, before: Tensor | None, cell: Tensor,
@@ -108,11 +122,13 @@ def _step_gradient(gates: Tensor, before: Tensor | None, cells: Tensor, d_hidden
     d_cell *= forgets
 
 
-def _of_table(grad: Tensor, at: Tensor, h: Tensor, weight: Tensor, h_grad: Tensor | None) -> Tensor:
-    """From the gradients (S * R, 4H) of what was read at places `at` (S * R,): weight's, and that of h in `h_grad`."""
+def _of_table(
+    grad: Tensor, at: Tensor, h: Tensor, weight: Tensor, h_grad: Tensor | None, weight_grad: Tensor
+) -> Tensor:
+    """From the gradients (S * R, 4H) of the rows read at places `at` (S * R,): write those of weight and of h."""
     order = torch.argsort(at)
     offsets = F.pad(torch.bincount(at, minlength=len(h)).cumsum(0), (1, 0))
-    weight_grad = scratch.take_like(weight).zero_()
+    weight_grad.zero_()
     for start in range(0, len(h), TABLE_ROWS):
         rows = h[start : start + TABLE_ROWS]
         here = offsets[start : start + TABLE_ROWS + 1]

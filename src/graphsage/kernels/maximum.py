@@ -5,38 +5,40 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from graphsage.kernels import scratch
 from graphsage.kernels.backend import on_compiled
+from graphsage.kernels.buffers import Buffers
 from graphsage.kernels.compiled import forms
 
 BLOCK_ROWS = 128  # candidates, winners and result of so few rows stay in cache
 
 
-def gathered_maximum(table: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+def gathered_maximum(table: Tensor, index: Tensor, buffers: Buffers) -> tuple[Tensor, Tensor]:
     """table (M, D), index (R, S) -> best (R, D), and the slot of the first neighbor that has it, (R, D)."""
     if on_compiled(table, index):
-        return forms.gathered_maximum(table, index)
+        return forms.gathered_maximum(table, index, buffers)
     slots = index.t().contiguous()
 
     def read(slot: int, rows: slice, out: Tensor) -> None:
         torch.index_select(table, 0, slots[slot, rows], out=out)
 
-    return _running(read, len(index), index.shape[1], table)
+    return _running(read, len(index), index.shape[1], table, buffers)
 
 
-def consecutive_maximum(block: Tensor) -> tuple[Tensor, Tensor]:
+def consecutive_maximum(block: Tensor, buffers: Buffers) -> tuple[Tensor, Tensor]:
     """The same for neighbors that lie one after the other: block (R, S, D)."""
 
     def read(slot: int, rows: slice, out: Tensor) -> None:
         out.copy_(block[rows, slot])
 
-    return _running(read, len(block), block.shape[1], block[:, 0])
+    return _running(read, len(block), block.shape[1], block[:, 0], buffers)
 
 
-def _running(read: Callable[[int, slice, Tensor], None], count: int, size: int, like: Tensor) -> tuple[Tensor, Tensor]:
+def _running(
+    read: Callable[[int, slice, Tensor], None], count: int, size: int, like: Tensor, buffers: Buffers
+) -> tuple[Tensor, Tensor]:
     on_cpu, width = like.device.type == "cpu", like.shape[1]
     if on_cpu:
-        best, winner = scratch.take(count, width, like.dtype), scratch.take(count, width, torch.int16)
+        best, winner = buffers.take(count, width, like.dtype), buffers.take(count, width, torch.int16)
     else:
         best, winner = like.new_empty(count, width), like.new_empty(count, width, dtype=torch.int16)
     step = min(BLOCK_ROWS, count) if on_cpu else count

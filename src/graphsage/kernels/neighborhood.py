@@ -1,92 +1,166 @@
-"""What sampling hands to the model: for each of R rows, which rows of a table are its neighbors."""
+"""Neighborhoods: for each of R nodes, which rows of a table h are its neighbors.
+
+Three types, by how the neighbors are stored. All have `rows` (the nodes' own rows of h), `present` (whether a node has
+a neighbor), `counts`, `num_rows`, and `keys` (R,): an int64 per node from which an aggregator derives random draws of
+its own (the LSTM's permutation). An edge weight would be one more field, of the shape of `index`.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from graphsage.kernels.distinct import distinct
+
+Rows = Tensor | slice
+
 
 @dataclass(frozen=True, eq=False)
-class Neighborhood:
-    """Neighbors of R rows, in one of four forms; the constructors below say which.
+class Dense:
+    """index (R, S): S neighbors of each row, or none if `present` is False. What the sampler draws."""
 
-    dense        index (R, S): every row has S neighbors, or none where `present` is False.
-    consecutive  dense, and index[r, s] == start + r * S + s, so that gathering is a reshape.
-    ragged       index (E,), offsets (R + 1,): row r has index[offsets[r]:offsets[r + 1]].
-    stacked      several of these, the rows of one after those of the other.
-
-    `keys` (R,) int64 names each row's draw, for aggregators that need randomness of their own (LSTM's permutation).
-    """
-
-    _index: Tensor | None
-    offsets: Tensor | None
+    index: Tensor
     present: Tensor
     keys: Tensor
-    size: int
-    start: int | None = None
-    stack: tuple["Neighborhood", ...] = ()
-
-    @classmethod
-    def dense(cls, index: Tensor, present: Tensor, keys: Tensor) -> "Neighborhood":
-        return cls(index, None, present, keys, index.shape[1])
-
-    @classmethod
-    def consecutive(cls, start: int, size: int, present: Tensor, keys: Tensor) -> "Neighborhood":
-        return cls(None, None, present, keys, size, start)
-
-    @classmethod
-    def ragged(cls, index: Tensor, offsets: Tensor, keys: Tensor) -> "Neighborhood":
-        return cls(index, offsets, offsets[1:] > offsets[:-1], keys, 0)
-
-    @classmethod
-    def stacked(cls, stack: Sequence["Neighborhood"]) -> "Neighborhood":
-        if len(stack) == 1:
-            return stack[0]
-        present, keys = (torch.cat(rows) for rows in ([n.present for n in stack], [n.keys for n in stack]))
-        return cls(None, None, present, keys, 0, None, tuple(stack))
-
-    @property
-    def parts(self) -> tuple["Neighborhood", ...]:
-        """What is stacked; of any other form, itself alone."""
-        return self.stack or (self,)
+    rows: Rows
 
     @property
     def num_rows(self) -> int:
-        return self.present.shape[0]
+        return len(self.present)
 
     @property
-    def index(self) -> Tensor:
-        """The neighbors' table rows: (R, S), or (E,) when ragged."""
-        if self._index is not None:
-            return self._index
-        assert not self.stack, "ask the parts"
-        assert self.start is not None
-        count = self.num_rows * self.size
-        return torch.arange(self.start, self.start + count, device=self.keys.device).view(-1, self.size)
+    def size(self) -> int:
+        return self.index.shape[1]
 
     @property
     def counts(self) -> Tensor:
-        """How many neighbors each row has, (R,)."""
-        if self.stack:
-            return torch.cat([part.counts for part in self.stack])
-        if self.offsets is not None:
-            return self.offsets[1:] - self.offsets[:-1]
         return self.present * self.size
 
-    def with_index(self, index: Tensor) -> "Neighborhood":
-        """The same rows reading other table rows (after the table was compacted or reordered)."""
-        return Neighborhood(index, self.offsets, self.present, self.keys, self.size)
+
+@dataclass(frozen=True, eq=False)
+class Consecutive:
+    """As `Dense` with index[r, s] = start + r * S + s: gathering is a reshape. The rows begin at `first_row`."""
+
+    start: int
+    size: int
+    present: Tensor
+    keys: Tensor
+    first_row: int = 0
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.present)
+
+    @property
+    def rows(self) -> slice:
+        return slice(self.first_row, self.first_row + self.num_rows)
+
+    @property
+    def index(self) -> Tensor:
+        stop = self.start + self.num_rows * self.size
+        return torch.arange(self.start, stop, device=self.keys.device).view(-1, self.size)
+
+    @property
+    def counts(self) -> Tensor:
+        return self.present * self.size
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """index (E,), offsets (R + 1,): row r has the neighbors index[offsets[r]:offsets[r + 1]]. Whole neighborhoods."""
+
+    index: Tensor
+    offsets: Tensor
+    keys: Tensor
+    rows: Rows
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def present(self) -> Tensor:
+        return self.offsets[1:] > self.offsets[:-1]
+
+    @property
+    def counts(self) -> Tensor:
+        return self.offsets[1:] - self.offsets[:-1]
+
+
+Neighborhood = Dense | Consecutive | Ragged
+Hoods = tuple[Neighborhood, ...]
+"""The neighborhoods of one iteration, the rows of one after those of the other. One element if every iteration draws
+its own neighbors; one per hop if draws are reused (`redraw=False`)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Minibatch:
     """Algorithm 2, lines 1-7, as plain index tensors.
 
-    `rows` (R_1,) are the nodes whose h^1 is needed: the targets first. `neighborhoods[k - 1]` holds N_k: the first
-    one indexes the graph's nodes, the others index the rows that iteration k - 1 returned, of which the first
-    `neighborhoods[k - 1].num_rows` are also the rows of iteration k themselves.
+    neighborhoods[0] indexes nodes of the graph. neighborhoods[k - 1], k > 1, indexes rows of h^{k-1}, whose first rows
+    are the targets.
     """
 
-    rows: Tensor
-    neighborhoods: tuple[Neighborhood, ...]
+    neighborhoods: tuple[Hoods, ...]
+
+    @property
+    def rows(self) -> Tensor:
+        """The nodes whose h^1 is needed, targets first."""
+        return joined_rows(self.neighborhoods[0])
+
+    def compact(self, num_nodes: int = 1 << 62) -> tuple[Tensor, tuple[Hoods, ...]]:
+        """B^0, the distinct nodes whose features the batch needs, and the neighborhoods as rows of these.
+
+        Given the graph's number of nodes, nodes of a small graph are marked instead of sorted, which is faster.
+        """
+        nodes, first = compact(self.neighborhoods[0], num_nodes)
+        return nodes, (first, *self.neighborhoods[1:])
+
+
+def joined_rows(hoods: Hoods) -> Tensor:
+    """The rows of all neighborhoods of one iteration, whose rows are tensors."""
+    every = [hood.rows for hood in hoods]
+    found = [rows for rows in every if isinstance(rows, Tensor)]
+    assert len(found) == len(every)
+    return found[0] if len(found) == 1 else torch.cat(found)
+
+
+def joined_keys(hoods: Hoods) -> Tensor:
+    return hoods[0].keys if len(hoods) == 1 else torch.cat([hood.keys for hood in hoods])
+
+
+def stacked(parts: Sequence[Tensor]) -> Tensor:
+    """The rows of one after those of the other; a single one is not copied."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
+
+
+def compact(hoods: Hoods, num_nodes: int) -> tuple[Tensor, Hoods]:
+    """The distinct nodes that `hoods` reads, ascending, and the neighborhoods as rows of these."""
+    wanted = [joined_rows(hoods), *(hood.index.flatten() for hood in hoods)]
+    nodes, at = distinct(torch.cat(wanted), num_nodes)
+    rows, *indices = torch.split(at, [len(each) for each in wanted])
+    return nodes, pointing(hoods, indices, rows)
+
+
+def pointing(hoods: Hoods, indices: Sequence[Tensor], rows: Tensor) -> Hoods:
+    """The same neighborhoods over another table: flat `indices`, one for each, and `rows` of all."""
+    found, own = [], torch.split(rows, [hood.num_rows for hood in hoods])
+    for hood, index, at in zip(hoods, indices, own, strict=True):
+        assert not isinstance(hood, Consecutive)
+        found.append(replace(hood, index=index.view(hood.index.shape), rows=at))
+    return tuple(found)
+
+
+def spread(hoods: Hoods) -> tuple[Tensor, Hoods]:
+    """As `compact` for dense neighborhoods, but keeps repeats, so that shapes depend on the sample sizes alone.
+
+    All rows come first, then all neighbors.
+    """
+    nodes = torch.cat([joined_rows(hoods), *(hood.index.flatten() for hood in hoods)])
+    start, row, found = sum(hood.num_rows for hood in hoods), 0, []
+    for hood in hoods:
+        assert isinstance(hood, Dense)
+        found.append(Consecutive(start, hood.size, hood.present, hood.keys, row))
+        start, row = start + hood.index.numel(), row + hood.num_rows
+    return nodes, tuple(found)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from graphsage.kernels import scratch
 from graphsage.kernels.backend import on_compiled, on_triton
+from graphsage.kernels.buffers import Buffers
 from graphsage.kernels.compiled import forms
 
 BLOCK_BYTES = 1 << 19
@@ -50,8 +50,6 @@ def _scaled(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out: Ten
             torch.mul(rows.sub_(shift), scale, out=into)
 
 
-def frozen_rows(h: Tensor, rows: Tensor) -> Tensor:
-    """h[rows]; in scratch memory on a CPU where nothing learns."""
-    if h.requires_grad or h.device.type != "cpu" or not torch.is_grad_enabled():
-        return h[rows]
-    return torch.index_select(h, 0, rows, out=scratch.take(len(rows), h.shape[1], h.dtype))
+def frozen_rows(h: Tensor, rows: Tensor, buffers: Buffers) -> Tensor:
+    """h[rows] without a gradient, in a buffer if it is on the CPU."""
+    return torch.index_select(h, 0, rows, out=buffers.take_like(h, rows=len(rows)))

@@ -3,30 +3,33 @@
 import torch
 from torch import Tensor
 
-from graphsage.kernels import scratch
 from graphsage.kernels.backend import on_compiled, on_triton
+from graphsage.kernels.buffers import FRESH, Buffers
 from graphsage.kernels.compiled import forms
 
 EPSILON = 1e-12  # a zero vector stays zero: an isolated node with h = 0 must not become NaN
 BLOCK_ROWS = 512  # so few rows stay in cache from one pass to the next
 
 
-def relu_unit(x: Tensor, relu: bool, unit: bool) -> Tensor:
-    """x (R, D), maybe rectified, maybe with every row scaled to length 1. `x` itself is overwritten where that saves
-    a buffer, so it must be a fresh result that nothing else reads."""
+def relu_unit(x: Tensor, relu: bool, unit: bool, buffers: Buffers = FRESH) -> Tensor:
+    """x (R, D), rectified if `relu`, with every row scaled to length 1 if `unit`.
+
+    `x` is overwritten if that saves a buffer, so it must be a fresh result that nothing else reads.
+    """
     if not (relu or unit):
         return x
     if not torch.is_grad_enabled() and not on_triton(x):
         _apply(x, relu, unit)
         return x
-    result: Tensor = _ReluUnit.apply(x, relu, unit)  # type: ignore[no-untyped-call]
+    result: Tensor = _ReluUnit.apply(x, relu, unit, buffers)  # type: ignore[no-untyped-call]
     return result
 
 
-def frozen_relu_unit(own: Tensor, aggregated: Tensor | None, weight: Tensor, relu: bool, unit: bool) -> Tensor:
-    """relu_unit(concat(own, aggregated) W^T) on a CPU, where `own` (R, D) does not learn. Nothing is concatenated, and
-    results and gradients lie in memory that steps use again."""
-    result: Tensor = _FrozenReluUnit.apply(own, aggregated, weight, relu, unit)  # type: ignore[no-untyped-call]
+def frozen_relu_unit(
+    own: Tensor, aggregated: Tensor | None, weight: Tensor, relu: bool, unit: bool, buffers: Buffers = FRESH
+) -> Tensor:
+    """relu_unit(concat(own, aggregated) W^T) on a CPU for `own` (R, D) without a gradient: nothing is concatenated."""
+    result: Tensor = _FrozenReluUnit.apply(own, aggregated, weight, relu, unit, buffers)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -65,7 +68,9 @@ def _gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, 
 
 class _ReluUnit(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, relu: bool, unit: bool) -> Tensor:
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx, x: Tensor, relu: bool, unit: bool, buffers: Buffers
+    ) -> Tensor:
         if on_triton(x):
             from graphsage.kernels.triton import unit as fast
 
@@ -74,46 +79,54 @@ class _ReluUnit(torch.autograd.Function):
             ctx.mark_dirty(x)
             y, inverse = x, _apply(x, relu, unit)
         ctx.save_for_backward(y, inverse)
-        ctx.flags = (relu, unit)  # type: ignore[attr-defined]
+        ctx.about = (relu, unit, buffers)  # type: ignore[attr-defined]
         return y
 
     @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
         y, inverse = ctx.saved_tensors  # type: ignore[attr-defined]
-        relu, unit = ctx.flags  # type: ignore[attr-defined]
+        relu, unit, buffers = ctx.about  # type: ignore[attr-defined]
         grad = grads[0].contiguous()
         if on_triton(y):
             from graphsage.kernels.triton import unit as fast
 
-            return fast.backward(grad, y, inverse, relu, unit, EPSILON), None, None
-        out = scratch.take_like(grad)
+            return fast.backward(grad, y, inverse, relu, unit, EPSILON), None, None, None
+        out = buffers.take_like(grad)
         _gradient(grad, y, inverse, relu, unit, out)
-        return out, None, None
+        return out, None, None, None
 
 
 class _FrozenReluUnit(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, own: Tensor, aggregated: Tensor | None, weight: Tensor,
-                relu: bool, unit: bool) -> Tensor:  # fmt: skip
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx,
+        own: Tensor,
+        aggregated: Tensor | None,
+        weight: Tensor,
+        relu: bool,
+        unit: bool,
+        buffers: Buffers,
+    ) -> Tensor:
         dim = own.shape[1]
-        y = torch.mm(own, weight[:, :dim].t(), out=scratch.take(len(own), len(weight), own.dtype))
+        y = torch.mm(own, weight[:, :dim].t(), out=buffers.take(len(own), len(weight), own.dtype))
         if aggregated is not None:
             y.addmm_(aggregated, weight[:, dim:].t())
         inverse = _apply(y, relu, unit)
         ctx.save_for_backward(own, aggregated, weight, y, inverse)  # type: ignore[arg-type]
-        ctx.flags = (relu, unit)  # type: ignore[attr-defined]
+        ctx.about = (relu, unit, buffers)  # type: ignore[attr-defined]
         return y
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
         own, aggregated, weight, y, inverse = ctx.saved_tensors  # type: ignore[attr-defined]
-        relu, unit = ctx.flags  # type: ignore[attr-defined]
-        below, dim = scratch.take_like(y), own.shape[1]
+        relu, unit, buffers = ctx.about  # type: ignore[attr-defined]
+        below, dim = buffers.take_like(y), own.shape[1]
         _gradient(grads[0].contiguous(), y, inverse, relu, unit, below)
-        weight_grad = scratch.take_like(weight)
+        weight_grad = buffers.take_like(weight)
         torch.mm(below.t(), own, out=weight_grad[:, :dim])
-        if aggregated is None:
-            return None, None, weight_grad, None, None
-        torch.mm(below.t(), aggregated, out=weight_grad[:, dim:])
-        aggregated_grad = torch.mm(below, weight[:, dim:], out=scratch.take_like(aggregated))
-        return None, aggregated_grad, weight_grad, None, None
+        aggregated_grad = None
+        if aggregated is not None:
+            torch.mm(below.t(), aggregated, out=weight_grad[:, dim:])
+            aggregated_grad = torch.mm(below, weight[:, dim:], out=buffers.take_like(aggregated))
+        buffers.give_back(below, y, own)  # nothing reads them after this
+        return None, aggregated_grad, weight_grad, None, None, None

@@ -1,4 +1,4 @@
-"""The encoder: Algorithm 1 on a whole graph and Algorithm 2 (lines 9-15) on a minibatch, with the same layers."""
+"""The encoder: K layers. Over sampled neighborhoods it is Algorithm 2, over whole ones Algorithm 1."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,16 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from graphsage.errors import ConfigError
-from graphsage.kernels import scratch
 from graphsage.kernels.dropout import dropout
-from graphsage.kernels.join import gather_joined
-from graphsage.kernels.neighborhood import Minibatch, Neighborhood
-from graphsage.kernels.product import padded
-from graphsage.kernels.random import derive
-from graphsage.kernels.rows import scaled_rows
+from graphsage.kernels.neighborhood import Hoods, joined_keys, stacked
 from graphsage.model.aggregators import aggregator_named
 from graphsage.model.layer import SageLayer
-from graphsage.model.reading import Reading, needed
 
 COMBINES = ("joint", "halves")
 NORMALIZES = ("every", "last", "never")
@@ -61,9 +55,7 @@ class EncoderConfig:
 
 
 class Encoder(nn.Module):
-    """Maps nodes to embeddings. Its input is a list of tables (N, D_i) read side by side: x_v is their concatenation,
-    shifted and scaled by `shift` and `scale` (the scaler fitted on training nodes), then the learned identity vector.
-    """
+    """Maps nodes to embeddings. `shift` and `scale` are the scaler fitted on the training nodes' features."""
 
     shift: Tensor
     scale: Tensor
@@ -85,103 +77,32 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList()
         for k in range(1, config.num_layers + 1):
             last = k == config.num_layers
-            aggregator = aggregator_named(config.aggregator)(width, config.hidden_dim, config.depth)
-            self.layers.append(SageLayer(
-                width, config.dim, aggregator, combine=config.combine, bias=config.bias,
+            layer = SageLayer(
+                width,
+                config.dim,
+                aggregator_named(config.aggregator)(width, config.hidden_dim, config.depth),
+                combine=config.combine,
                 activation=not last or config.last_activation,
                 normalize=config.normalize == "every" or (last and config.normalize == "last"),
-            ))  # fmt: skip
+                bias=config.bias,
+            )
+            self.layers.append(layer)
             width = config.dim
 
-    def forward(self, tables: Sequence[Tensor], batch: Minibatch) -> Tensor:
-        """Algorithm 2, lines 9-15: z of the batch's targets, (B, dim)."""
-        return self.encode(self.read(tables, batch))
+    def forward(self, x: Tensor, neighborhoods: Sequence[Hoods], nodes: Tensor | None = None) -> Tensor:
+        """z of the rows of the last neighborhoods, (B, dim).
 
-    def read(self, tables: Sequence[Tensor], batch: Minibatch, out: Tensor | None = None) -> Reading:
-        """The part that no weight has a say in: everything that the batch needs of the input tables.
-
-        `out` is a buffer for the gathered rows, used where it has the right shape.
+        x (M, in_dim) are features of M nodes, and `nodes` (M,) their numbers, which only identity vectors need.
+        neighborhoods[k - 1] belong to iteration k: they index rows of x for k = 1, and rows of h^{k-1} above.
         """
-        if len(batch.neighborhoods) != len(self.layers):
-            raise ConfigError(f"the encoder has {len(self.layers)} layers, the minibatch {len(batch.neighborhoods)}")
-        return self._read(tables, batch.rows, batch.neighborhoods[0], batch.neighborhoods[1:], out)
-
-    def encode(self, reading: Reading) -> Tensor:
-        """The part that learns: z from what was read."""
-        h, keys = self._first(reading), reading.keys
-        for k, neighborhood in enumerate(reading.above, start=2):
-            if self.training and self.config.dropout:
-                h = dropout(h, self.config.dropout, keys, -k)
-            h, keys = self.layers[k - 1](h, neighborhood), neighborhood.keys
+        if len(neighborhoods) != len(self.layers):
+            raise ConfigError(f"the encoder has {len(self.layers)} layers; got neighborhoods for {len(neighborhoods)}")
+        h = self.input(x, nodes)
+        for k, (layer, hoods) in enumerate(zip(self.layers, neighborhoods, strict=True), start=1):
+            h = stacked([layer(h, hood) for hood in hoods])
+            if k < len(self.layers):
+                h = self.dropout(h, joined_keys(hoods), k)
         return h
-
-    def full(self, tables: Sequence[Tensor], indptr: Tensor, indices: Tensor, keys: Tensor) -> Tensor:
-        """Algorithm 1: z of every node of a graph in memory, (N, dim); `inference.exact` does it block by block."""
-        rows = torch.arange(len(indptr) - 1, device=indptr.device)
-        h = self.first(tables, rows, Neighborhood.ragged(indices.long(), indptr, derive(keys, 1)))
-        for k in range(2, len(self.layers) + 1):
-            h = self.layer(k)(h, Neighborhood.ragged(indices.long(), indptr, derive(keys, k)), rows)
-        return h
-
-    def first(self, tables: Sequence[Tensor], rows: Tensor, neighborhood: Neighborhood) -> Tensor:
-        """Iteration k = 1, over the input tables: h^1 of `rows`, whose neighborhoods hold node numbers."""
-        return self._first(self._read(tables, rows, neighborhood))
-
-    def x(self, tables: Sequence[Tensor], nodes: Tensor) -> Tensor:
-        """x_v of `nodes` as the first layer takes it: features, then the identity vector."""
-        x = self.inputs(tables, nodes)
-        return x if self.identity is None else torch.cat([x, self.identity(nodes)], dim=1)
-
-    @torch.no_grad()
-    def inputs(self, tables: Sequence[Tensor], nodes: Tensor, out: Tensor | None = None) -> Tensor:
-        """x_v of `nodes`, scaled, without the identity vector: Algorithm 1, line 1."""
-        return scaled_rows(tables, nodes, self.shift, self.scale, out)
-
-    @torch.no_grad()
-    def _read(self, tables: Sequence[Tensor], rows: Tensor, neighborhood: Neighborhood,
-              above: tuple[Neighborhood, ...] = (), out: Tensor | None = None) -> Reading:  # fmt: skip
-        aggregator, keys = self.layer(1).aggregator, neighborhood.keys
-        if aggregator.linear:  # an average commutes with the scaler: raw rows are averaged, and the result scaled
-            mixed = aggregator.includes_self
-            out = self._buffer(out, tables, rows, len(rows), self.in_dim if mixed else 2 * self.in_dim)
-            x = gather_joined(tables, rows, neighborhood, mixed, self.shift, self.scale, out)
-            return Reading(x, rows, None, None if self.identity is None else neighborhood, keys, above)
-        nodes, places, first = needed(rows, neighborhood, self._num_nodes(tables))
-        out = self._buffer(out, tables, rows, len(nodes), self.in_dim)
-        return Reading(self.inputs(tables, nodes, out), nodes, places, first, keys, above)
-
-    def _buffer(self, out: Tensor | None, tables: Sequence[Tensor], rows: Tensor, count: int, width: int) -> Tensor:
-        """Where to put what is read: `out` again where it fits. In training on a GPU rows are padded with zeros, and
-        bfloat16 where the features are, so that the first product gets factors it likes."""
-        kind, layer, pads = torch.float32, self.layer(1), False
-        joined_halves = layer.halves and layer.aggregator.linear  # their two products read one half of a row each
-        if self.training and rows.is_cuda and self.identity is None and layer.aggregator.padded and not joined_halves:
-            if all(table.dtype == torch.bfloat16 for table in tables):
-                kind = torch.bfloat16
-            width, pads = padded(width, kind), True
-        if out is not None and out.shape == (count, width) and out.dtype == kind:
-            return out
-        if self.training and rows.device.type == "cpu":
-            return scratch.take(count, width)
-        buffer = torch.empty(count, width, dtype=kind, device=rows.device)
-        return buffer.zero_() if pads else buffer
-
-    def _first(self, reading: Reading) -> Tensor:
-        layer, x, first = self.layer(1), reading.x, reading.first
-        if not layer.aggregator.linear:
-            assert first is not None
-            h = x if self.identity is None else torch.cat([x, self.identity(reading.nodes)], dim=1)
-            result: Tensor = layer(h, first, reading.rows)
-            return result
-        if self.identity is not None:
-            assert first is not None
-            learned = layer.aggregate(self.identity.weight, first, reading.nodes)
-            if layer.aggregator.includes_self:
-                x = torch.cat([x, learned], dim=1)
-            else:
-                own = self.identity(reading.nodes)
-                x = torch.cat([x[:, : self.in_dim], own, x[:, self.in_dim :], learned], dim=1)
-        return layer.transform(x)
 
     def layer(self, k: int) -> SageLayer:
         """The layer of iteration k, from 1 on."""
@@ -189,8 +110,19 @@ class Encoder(nn.Module):
         assert isinstance(layer, SageLayer)
         return layer
 
-    def _num_nodes(self, tables: Sequence[Tensor]) -> int:
-        if tables:
-            return len(tables[0])
-        assert self.identity is not None
-        return self.identity.num_embeddings
+    def input(self, x: Tensor, nodes: Tensor | None = None) -> Tensor:
+        """h^0: the features, scaled, then the identity vector."""
+        return self.with_identity((x - self.shift) * self.scale, nodes)
+
+    def with_identity(self, x: Tensor, nodes: Tensor | None) -> Tensor:
+        """concat(x_v, identity vector of v), if the encoder has identity vectors."""
+        if self.identity is None:
+            return x
+        if nodes is None:
+            raise ConfigError("this encoder has identity vectors (identity_dim): give the numbers of the nodes")
+        return torch.cat([x, self.identity(nodes)], dim=1)
+
+    def dropout(self, h: Tensor, keys: Tensor, k: int) -> Tensor:
+        """Dropout on h^k before iteration k + 1, in training; the rows' keys determine the mask."""
+        drops = self.training and self.config.dropout > 0
+        return dropout(h, self.config.dropout, keys, -k - 1) if drops else h

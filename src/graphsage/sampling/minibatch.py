@@ -1,7 +1,9 @@
 """Algorithm 2, lines 1-7: sample every node that a batch of targets needs, for any depth K."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -9,8 +11,10 @@ from torch import Tensor
 from graphsage.errors import ConfigError, one_of
 from graphsage.graph.cap import CAPS, MAX_DEGREE
 from graphsage.graph.graph import Graph
-from graphsage.kernels.neighborhood import Minibatch, Neighborhood
-from graphsage.kernels.sample import grow, hop
+from graphsage.kernels.distinct import distinct
+from graphsage.kernels.neighborhood import Consecutive, Dense, Hoods, Minibatch, Neighborhood, Ragged, pointing
+from graphsage.kernels.random import Stream, derive
+from graphsage.kernels.sample import sample_and_extend, sample_last_hop
 
 LARGEST_SAMPLE = (1 << 15) - 1  # the slot of pool's winner has 16 bits
 
@@ -26,8 +30,8 @@ class SamplingConfig:
     cap: str = "symmetric"
     """How edges are subsampled: 'symmetric', or 'row' as in the released code."""
     redraw: bool = True
-    """Every iteration draws its own neighbors, targets included (the paper). False: as in the released code, a node's
-    neighbors drawn for one iteration serve it in all earlier ones."""
+    """True (the paper): a node draws new neighbors in every iteration. False (the released code): the neighbors drawn
+    at a hop are reused by every layer that reads this hop."""
 
     def __post_init__(self) -> None:
         if not self.sample_sizes or min(self.sample_sizes) < 1:
@@ -39,47 +43,112 @@ class SamplingConfig:
         one_of("cap", self.cap, CAPS)
 
 
-def sample_minibatch(graph: Graph, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor,
-                     redraw: bool = True) -> Minibatch:  # fmt: skip
-    """Draw N_K .. N_1 for `targets` (B,). `keys` (B,) names each target's draws (see kernels.random).
+class NeighborLists(Protocol):
+    """The neighbors of nodes, in memory, on disk or under an overlay."""
 
-    A node met below a target draws under a key derived from its path, so every occurrence has its own sample and
-    no draw depends on which other targets are in the batch.
+    @property
+    def num_nodes(self) -> int: ...
+
+    def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """A CSR that holds the neighbors of `nodes`, as indptr and indices, and the rows of `nodes` in it: `nodes`
+        itself if a node's number is its row."""
+
+    def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """The neighbors of `nodes` (R,) one after the other, and where each node's begin: (E,), (R + 1,)."""
+
+
+def sample_minibatch(
+    graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor | int, redraw: bool = True
+) -> Minibatch:
+    """Draw N_K .. N_1 for `targets` (B,).
+
+    `sample_sizes[k - 1]` neighbors are drawn in iteration k. `keys` (B,) names each target's draws (see
+    kernels.random); an int is a seed from which keys of the nodes are derived. A node met below a target draws under
+    a key derived from its path, so every occurrence has its own sample and no draw depends on the rest of the batch.
     """
+    if isinstance(keys, int):
+        keys = Stream(keys, "neighbors").keys(targets)
     return (_redrawn if redraw else _reused)(graph, targets, sample_sizes, keys)
 
 
-def _redrawn(graph: Graph, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor) -> Minibatch:
-    rows = targets
-    above: list[Neighborhood] = []
-    for k in range(len(sample_sizes), 1, -1):
+def _redrawn(graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor) -> Minibatch:
+    rows, layers = targets, list[Hoods]()  # B^K                                                          line 1
+    for k in range(len(sample_sizes), 1, -1):  #                                                          line 2
         count, size = len(rows), sample_sizes[k - 1]
-        rows, keys, present, draw = grow(graph.indptr, graph.indices, rows, keys, k, size)
-        above.insert(0, Neighborhood.consecutive(count, size, present, draw))
-    index, present, draw = hop(graph.indptr, graph.indices, rows, keys, 1, sample_sizes[0])
-    return Minibatch(rows, (Neighborhood.dense(index, present, draw), *above))
+        rows, keys, present, draw = _extended(graph, rows, keys, k, size)  # B^{k-1}: B^k, then N_k(B^k)  lines 3-5
+        layers.insert(0, (Consecutive(count, size, present, draw),))
+    indptr, indices, at = graph.csr_of(rows)  # k = 1: B^0 is not listed, N_1 keeps node numbers         lines 3-5
+    index, present, draw = sample_last_hop(indptr, indices, at, keys, 1, sample_sizes[0])
+    index = index if at is rows else torch.where(present[:, None], index, rows[:, None])
+    return Minibatch(((Dense(index, present, draw, rows),), *layers))
 
 
-def _reused(graph: Graph, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor) -> Minibatch:
+def _reused(graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor) -> Minibatch:
     """The released code's tree: hop j is drawn once, S_{K-j+1} from each node of hop j - 1, and serves every layer."""
     depth = len(sample_sizes)
     hops, hop_keys, starts = [targets], keys, [0, len(targets)]
     present, draws = [], []
     for j, size in enumerate(reversed(sample_sizes)):
-        rows, grown_keys, has, draw = grow(graph.indptr, graph.indices, hops[j], hop_keys, depth - j, size)
+        rows, extended_keys, has, draw = _extended(graph, hops[j], hop_keys, depth - j, size)
         hops.append(rows[len(hops[j]) :])
-        hop_keys = grown_keys[len(hops[j]) :]
+        hop_keys = extended_keys[len(hops[j]) :]
         starts.append(starts[-1] + len(hops[-1]))
         present.append(has)
         draws.append(draw)
-    neighborhoods = []
-    for k in range(1, depth + 1):  # layer k has the rows of hops 0 .. depth - k, whose neighbors are the next hop
-        stack = []
-        for j in range(depth - k + 1):
-            size = sample_sizes[depth - 1 - j]
-            if k == 1:
-                stack.append(Neighborhood.dense(hops[j + 1].view(-1, size), present[j], draws[j]))
-            else:
-                stack.append(Neighborhood.consecutive(starts[j + 1], size, present[j], draws[j]))
-        neighborhoods.append(Neighborhood.stacked(stack))
-    return Minibatch(torch.cat(hops[:depth]), tuple(neighborhoods))
+
+    def hood(k: int, j: int) -> Neighborhood:
+        """Of hop j in layer k: its neighbors are the next hop."""
+        size = sample_sizes[depth - 1 - j]
+        if k == 1:
+            return Dense(hops[j + 1].view(-1, size), present[j], draws[j], hops[j])
+        return Consecutive(starts[j + 1], size, present[j], draws[j], starts[j])
+
+    return Minibatch(tuple(tuple(hood(k, j) for j in range(depth - k + 1)) for k in range(1, depth + 1)))
+
+
+def _extended(
+    graph: NeighborLists, rows: Tensor, keys: Tensor, k: int, size: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`rows` and then `size` drawn neighbors of each; keys of all; which rows have a neighbor; the draws' keys."""
+    indptr, indices, at = graph.csr_of(rows)
+    extended, keys, present, draw = sample_and_extend(indptr, indices, at, keys, k, size)
+    if at is not rows:
+        drawn = torch.where(present[:, None], extended[len(rows) :].view(-1, size), rows[:, None])
+        extended = torch.cat([rows, drawn.flatten()])
+    return extended, keys, present, draw
+
+
+def whole_minibatch(
+    graph: NeighborLists,
+    targets: Tensor,
+    depth: int,
+    keys: Callable[[Tensor, int], Tensor],
+    most: float = math.inf,
+) -> Minibatch:
+    """`sample_minibatch` with all neighbors, each node once in an iteration; `targets` are all different.
+
+    `keys(nodes, k)` names what an aggregator draws for nodes in iteration k. If iteration k would need h^{k-1} of more
+    than `most` nodes, only iterations k..K are returned, and the first of them indexes h^{k-1} of all nodes.
+    """
+    rows, layers = targets, list[Hoods]()
+    for k in range(depth, 0, -1):
+        index, offsets = graph.neighbors_of(rows)
+        layers.insert(0, (Ragged(index, offsets, keys(rows, k), rows),))
+        if k > 1:
+            below, at = distinct(torch.cat([rows, index]), graph.num_nodes)
+            if len(below) > most:
+                break
+            layers[0] = pointing(layers[0], [at[len(rows) :]], at[: len(rows)])
+            rows = below
+    return Minibatch(tuple(layers))
+
+
+def whole_graph(graph: Graph, depth: int, keys: Tensor | int = 0) -> tuple[Hoods, ...]:
+    """All neighbors of every node, for `depth` iterations: over these an encoder's forward is Algorithm 1.
+
+    `keys` (N,) name what an aggregator draws (the LSTM's permutations); an int is a seed.
+    """
+    if isinstance(keys, int):
+        keys = Stream(keys, "exact").keys(torch.arange(graph.num_nodes, device=graph.indptr.device))
+    index, every = graph.indices.long(), slice(0, graph.num_nodes)
+    return tuple((Ragged(index, graph.indptr, derive(keys, k), every),) for k in range(1, depth + 1))

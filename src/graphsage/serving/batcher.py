@@ -13,7 +13,7 @@ from torch import Tensor
 from graphsage.errors import GraphSageError
 from graphsage.live.keys import node_key
 from graphsage.live.overlay import Overlay
-from graphsage.live.reading import Target
+from graphsage.live.overlay_view import Target
 from graphsage.live.rows import RowError
 from graphsage.live.store import LiveGraph, Version
 from graphsage.serving.loaded import Loaded

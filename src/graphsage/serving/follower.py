@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from graphsage.inference.exact import embed_exact
+from graphsage.inference.embed import embed_exact
 from graphsage.inference.model import input_tables
 from graphsage.inference.nearest import NearestIndex, Vectors
 from graphsage.live.overlay import Overlay
-from graphsage.live.reading import Target
+from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph
 from graphsage.live.whole import whole
 from graphsage.serving.batcher import Batcher, Job

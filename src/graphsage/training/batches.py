@@ -33,7 +33,7 @@ class Epochs:
     def epoch_of(self, step: int) -> int:
         return step // self.steps
 
-    def run(self, step: int, limit: int) -> int:
+    def steps_at_once(self, step: int, limit: int) -> int:
         """The number of steps from `step` on, at most `limit`, that are in one epoch and have batches of equal size."""
         in_epoch = step % self.steps
         whole = self.num_examples // self.batch_size

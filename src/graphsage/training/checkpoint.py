@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from graphsage.atomic import atomic_file
 from graphsage.errors import BundleError
-from graphsage.training.adam import Adam
+from graphsage.execution.adam import Adam
 
 FILE = "checkpoint.safetensors"
+FORMAT = "2"
 
 
 @dataclass
@@ -45,7 +46,7 @@ def save_checkpoint(folder: Path, module: nn.Module, optimizer: Adam, state: Tra
         for moment, value in optimizer.state.get(parameter, {}).items():
             tensors[f"adam.{moment}.{name}"] = torch.as_tensor(value)
     counters = {name: value for name, value in asdict(state).items() if name != "best"}
-    metadata = {"progress": json.dumps(counters), "identity": identity}
+    metadata = {"format": FORMAT, "progress": json.dumps(counters), "identity": identity}
     with atomic_file(folder / FILE) as temporary:
         # `save_file` reports a full disk as an error of its own; `write_bytes` raises OSError.
         temporary.write_bytes(
@@ -65,6 +66,8 @@ def read_checkpoint(folder: Path, identity: str) -> bytes:
         TrainingState(**json.loads(metadata["progress"]))
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise BundleError(f"{path} is damaged ({error}); run without --resume") from error
+    if metadata.get("format") != FORMAT:
+        raise BundleError(f"{path} has the checkpoint format of another graphsage version; run without --resume")
     if metadata.get("identity") != identity:
         raise BundleError(
             f"{path} belongs to a run with other settings or data; resume with the same ones, or run without --resume"
@@ -87,8 +90,7 @@ def restore(content: bytes, module: nn.Module, optimizer: Adam) -> TrainingState
             moment, parameter = rest.split(".", 1)
             if parameter not in parameters:
                 raise BundleError(f"the checkpoint holds a parameter {parameter!r} that the model does not have")
-            device = "cpu" if moment == "step" else parameters[parameter].device
-            optimizer.state[parameters[parameter]][moment] = value.to(device)
+            optimizer.state[parameters[parameter]][moment] = value.to(parameters[parameter].device)
     optimizer.restored()
     try:
         module.load_state_dict(weights)

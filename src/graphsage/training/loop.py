@@ -8,15 +8,14 @@ import torch
 from torch import nn
 
 from graphsage.errors import ConfigError
-from graphsage.kernels import scratch
-from graphsage.training.adam import Adam
+from graphsage.execution.adam import Adam
+from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
+from graphsage.execution.step import make_step
 from graphsage.training.checkpoint import TrainingState, read_checkpoint, restore, save_checkpoint
 from graphsage.training.config import Config
 from graphsage.training.interrupt import postponed
 from graphsage.training.objectives.base import Objective
 from graphsage.training.progress import REPORT_SECONDS, Event, Reporter
-from graphsage.training.ranks import SINGLE_PROCESS, Ranks
-from graphsage.training.step import make_step
 
 CHECKPOINT_SECONDS = 60.0
 GPU_POLL_STEPS = 16  # between two checks for an interrupt on any rank, each as slow as a captured step
@@ -72,7 +71,7 @@ def run_loop(
         if folder is not None:
             save_checkpoint(folder, module, optimizer, state, identity)
 
-    with matmul_precision("high" if config.tf32 else "highest"), scratch.reuse(), postponed() as interrupt:
+    with matmul_precision("high" if config.tf32 else "highest"), postponed() as interrupt:
         module.train()
         while state.step < total and not state.stopped:
             step.run(state.step)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from graphsage.atomic import writing
 from graphsage.errors import DataError
+from graphsage.execution.step import Step
 from graphsage.training.batches import Epochs
 from graphsage.training.checkpoint import TrainingState
-from graphsage.training.step import Step
 
 REPORT_SECONDS = 0.2  # between two events of steps on a GPU, because reading the loss waits for its queue
 LOG = "log.jsonl"

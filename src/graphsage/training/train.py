@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from graphsage.datasets.dataset import Dataset
 from graphsage.errors import ConfigError, DataError
 from graphsage.evaluation.f1 import f1_scores
+from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.features.scaler import fit_scaler
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.check import check_graph
@@ -30,7 +31,6 @@ from graphsage.training.loop import run_loop
 from graphsage.training.objectives import make_objective
 from graphsage.training.objectives.base import Objective, TrainingData
 from graphsage.training.progress import Event
-from graphsage.training.ranks import SINGLE_PROCESS, Ranks
 
 
 def train(

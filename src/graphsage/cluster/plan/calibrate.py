@@ -24,9 +24,9 @@ from graphsage.kernels.gather import gather_max, gather_mean
 from graphsage.kernels.join import bag_sum
 from graphsage.kernels.lstm_rows import lstm_over_rows
 from graphsage.kernels.memory import table as inference_table
-from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.neighborhood import Dense, Ragged
 from graphsage.kernels.random import Stream
-from graphsage.kernels.sample import hop
+from graphsage.kernels.sample import sample_last_hop
 from graphsage.model.aggregators.lstm import LSTMAggregator
 
 TABLES = tuple(2**power for power in (18, 21, 23, 25, 27, 29))  # bytes, from a level of cache to memory
@@ -98,20 +98,20 @@ def _merge(table: Tensor, index: Tensor) -> Callable[[], Any]:
     return lambda: gather_max(table, _drawn(index))
 
 
-def _ragged(reduce: Callable[[Tensor, Neighborhood], Tensor]) -> Callable[[Tensor, Tensor], Callable[[], Any]]:
+def _ragged(reduce: Callable[[Tensor, Ragged], Tensor]) -> Callable[[Tensor, Tensor], Callable[[], Any]]:
     """As exact inference reads, row by row; where it reads in panels it is faster."""
 
     def prepare(table: Tensor, index: Tensor) -> Callable[[], Any]:
         offsets = torch.arange(0, index.numel() + 1, index.shape[1])
-        lists = Neighborhood.ragged(index.flatten(), offsets, torch.zeros(len(index)))
+        lists = Ragged(index.flatten(), offsets, torch.zeros(len(index)), slice(0, len(index)))
         large = inference_table(len(table), table.shape[1]).copy_(table)
         return lambda: reduce(large, lists)
 
     return prepare
 
 
-def _drawn(index: Tensor) -> Neighborhood:
-    return Neighborhood.dense(index, torch.ones(len(index), dtype=torch.bool), torch.zeros(len(index)))
+def _drawn(index: Tensor) -> Dense:
+    return Dense(index, torch.ones(len(index), dtype=torch.bool), torch.zeros(len(index)), slice(0, len(index)))
 
 
 KINDS: dict[str, Callable[[Tensor, Tensor], Callable[[], Any]]] = {
@@ -180,9 +180,9 @@ def _recurrent_flops(watch: Stopwatch) -> tuple[float, float]:
 
     aggregator, below = LSTMAggregator(128, inner), torch.rand(rows * size, 128)
     keys, offsets = Stream(0, "exact").keys(torch.arange(rows)), torch.arange(0, rows * size + 1, size)
-    lists = Neighborhood.ragged(torch.arange(rows * size), offsets, keys)
+    lists = Ragged(torch.arange(rows * size), offsets, keys, slice(0, rows))
     with torch.no_grad():
-        forward = watch.fastest(lambda: aggregator(below, lists, torch.arange(rows)))
+        forward = watch.fastest(lambda: aggregator(below, lists))
     cells = 2 * 4 * inner * rows * size
     return 3 * cells * inner / watch.fastest(both), cells * (128 + inner) / forward
 
@@ -196,7 +196,7 @@ def _draw_seconds(watch: Stopwatch) -> tuple[float, float, float]:
     who = torch.randint(nodes, (rows,), generator=generator)
     keys = Stream(0, "neighbors").keys(who)
     sizes = (2, 5, 10, 25)
-    seconds = [watch.fastest(partial(hop, indptr, indices, who, keys, 1, size)) / rows for size in sizes]
+    seconds = [watch.fastest(partial(sample_last_hop, indptr, indices, who, keys, 1, size)) / rows for size in sizes]
     row, draw, compare = _fit([[1, size, size**2] for size in sizes], seconds)
     return row, draw, compare
 

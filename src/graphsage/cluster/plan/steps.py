@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from graphsage.execution.adam import Adam
+from graphsage.execution.step import EagerStep
 from graphsage.graph.graph import Graph
-from graphsage.inference.exact import embed_exact
+from graphsage.inference.embed import embed_exact
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
-from graphsage.training.adam import Adam
 from graphsage.training.config import Config
 from graphsage.training.objectives import make_objective
 from graphsage.training.objectives.base import TrainingData
-from graphsage.training.step import EagerStep
 
 CLASSES = 50
 

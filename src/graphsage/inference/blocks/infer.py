@@ -9,19 +9,20 @@ import torch
 from torch import Tensor
 
 from graphsage.errors import DataError
+from graphsage.execution.fast_encoder import FastEncoder
+from graphsage.execution.rows_first import RowsFirst, rows_first
 from graphsage.graph.external.row_file import RowFile
 from graphsage.graph.external.runs import Adjacency
 from graphsage.inference.blocks.edges import block_runs
-from graphsage.inference.blocks.plan import Stage, combines
+from graphsage.inference.blocks.plan import Stage
 from graphsage.inference.blocks.tables import CHUNK_ROWS, BlockRows, InputRows, Rows, gather, load
 from graphsage.inference.blocks.work import Work
 from graphsage.inference.bundle import load_bundle
+from graphsage.inference.embed import exact_keys
 from graphsage.kernels.memory import table
-from graphsage.kernels.neighborhood import Neighborhood
-from graphsage.kernels.random import Stream, derive
-from graphsage.model.aggregators.lstm import LSTMAggregator
+from graphsage.kernels.neighborhood import Ragged, compact
+from graphsage.kernels.sequences import CELLS
 from graphsage.model.encoder import Encoder
-from graphsage.model.layer import SageLayer
 
 
 def infer_block(folder: Path, stage: int, block: int) -> Path:
@@ -51,24 +52,31 @@ class Opened:
     def infer(self, stage: int, block: int) -> None:
         about = self.work.stages[stage]
         start, stop = about.cuts[block], about.cuts[block + 1]
-        layer, below = self.encoder.layer(about.layer), self.below(stage)
+        below, first = self.below(stage), rows_first(self.encoder.layer(about.layer))
         with self.work.writing_block(stage, block) as writer:
-            if about.kind == "rows":
+            if first is None:
+                writer.write(_stored(self._whole_lists(below, about, start, stop), about))
+            elif about.kind == "rows":
                 for at in range(start, stop, CHUNK_ROWS):
                     h = below.rows(at, min(at + CHUNK_ROWS, stop))
                     once = torch.empty(len(h), about.width)
-                    layer.for_neighbors(h, once)
+                    first.for_neighbors(h, once)
                     writer.write(_stored(once, about))
-            elif about.source_rows:
+            else:
                 source = self.rows_of(stage - 1) if about.reads_rows else below
-                combined, counts = self._combined(layer, source, about, start, stop)
+                combined, counts = self._combined(first, source, about, start, stop)
                 for at in range(start, stop, CHUNK_ROWS):
                     end = min(at + CHUNK_ROWS, stop)
                     here = slice(at - start, end - start)
-                    h = self._finished(layer, combined[here], counts[here], about, below, source, at, end)
+                    own = source.rows(at, end) if first.aggregator.includes_self else None
+                    aggregated = first.from_partial(combined[here], counts[here], own)
+                    h = torch.empty(end - at, about.width)
+                    if about.reads_rows:
+                        first.for_itself(below.rows(at, end), h)
+                        first.finish(aggregated, h)
+                    else:
+                        first.combine(below.rows(at, end), aggregated, h)
                     writer.write(_stored(h, about))
-            else:
-                writer.write(_stored(self._whole_lists(layer, below, about, start, stop), about))
 
     def below(self, stage: int) -> Rows:
         """h^(k - 1) of the stage's layer k."""
@@ -85,10 +93,11 @@ class Opened:
         about = self.work.stages[stage]
         return BlockRows(self.work.blocks(stage), about.cuts, about.width)
 
-    def _combined(self, layer: SageLayer, source: Rows, about: Stage, start: int, stop: int) -> tuple[Tensor, Tensor]:
+    def _combined(
+        self, first_pass: RowsFirst, source: Rows, about: Stage, start: int, stop: int
+    ) -> tuple[Tensor, Tensor]:
         """The sum (or maximum) of each node's neighbors, taken over one block of source rows after the other."""
-        kind = combines(layer.aggregator)
-        assert kind is not None
+        kind = first_pass.partial
         pointers = self.adjacency.pointers(start, stop)
         counts = torch.from_numpy(np.diff(pointers))
         combined = table(stop - start, source.width)
@@ -107,35 +116,15 @@ class Opened:
             combined[counts == 0] = 0
         return combined, counts
 
-    def _finished(self, layer: SageLayer, combined: Tensor, counts: Tensor, about: Stage, below: Rows, source: Rows,
-                  start: int, stop: int) -> Tensor:  # fmt: skip
-        """h^k of some nodes from what was combined of their neighbors, and from themselves."""
-        aggregator = layer.aggregator
-        own = source.rows(start, stop) if aggregator.includes_self else None
-        aggregated = aggregator.from_partial(combined, counts, own)
-        if about.reads_rows:
-            out = torch.empty(stop - start, about.width)
-            if not aggregator.includes_self:
-                layer.for_itself(below.rows(start, stop), out)
-            layer.finish(aggregated, out)
-            return out
-        if aggregator.includes_self:
-            return layer.transform(aggregated)
-        return layer.transform(torch.cat([below.rows(start, stop), aggregated], dim=1))
-
-    def _whole_lists(self, layer: SageLayer, below: Rows, about: Stage, start: int, stop: int) -> Tensor:
-        """h^k of nodes whose aggregator wants all neighbors at once: the distinct ones are gathered."""
+    def _whole_lists(self, below: Rows, about: Stage, start: int, stop: int) -> Tensor:
+        """h^k of nodes whose aggregator needs all neighbors at once: the distinct ones are gathered."""
         pointers = self.adjacency.pointers(start, stop)
-        found = self.adjacency.neighbors(int(pointers[0]), int(pointers[-1]))
-        block = np.arange(start, stop)
-        nodes = np.union1d(block, found)
-        index, rows = (torch.from_numpy(np.searchsorted(nodes, some)) for some in (found, block))
-        keys = derive(Stream(self.work.seed, "exact").keys(torch.from_numpy(block)), about.layer)
-        if isinstance(layer.aggregator, LSTMAggregator):
-            layer.aggregator.cells = min(about.cells, LSTMAggregator.cells)
-        offsets = torch.from_numpy(pointers - pointers[0])
-        result: Tensor = layer(gather(below, nodes), Neighborhood.ragged(index, offsets, keys), rows)
-        return result
+        found = torch.from_numpy(self.adjacency.neighbors(int(pointers[0]), int(pointers[-1]))).long()
+        block, offsets = torch.arange(start, stop), torch.from_numpy(pointers - pointers[0])
+        hood = Ragged(found, offsets, exact_keys(block, about.layer, self.work.seed), block)
+        nodes, hoods = compact((hood,), self.adjacency.num_nodes)
+        fast = FastEncoder(self.encoder, cells=min(about.cells, CELLS))
+        return fast.layer(about.layer, gather(below, nodes.numpy()), (), hoods)
 
 
 def _stored(rows: Tensor, about: Stage) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:

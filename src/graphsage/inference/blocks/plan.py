@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from graphsage.errors import ConfigError, one_of
+from graphsage.execution.rows_first import RowsFirst, rows_first
 from graphsage.graph.external.runs import Adjacency
 from graphsage.graph.external.size import shown_size
 from graphsage.inference.blocks.edges import EDGE_BYTES, RUN_EDGES, RUN_ROWS
 from graphsage.inference.blocks.tables import CHUNK_ROWS
-from graphsage.model.aggregators import Aggregator
 from graphsage.model.encoder import Encoder
 from graphsage.model.layer import SageLayer
 
@@ -94,42 +94,33 @@ def plan_stages(encoder: Encoder, adjacency: Adjacency, input_bytes: int, budget
     for k in range(1, len(encoder.layers) + 1):
         layer, last = encoder.layer(k), k == len(encoder.layers)
         kind = "float32" if last else store  # the result is not rounded
-        if combines(layer.aggregator) is None:
+        first = rows_first(layer)
+        if first is None:
             stages.append(_whole_lists(layer, k, encoder.config.dim, kind, adjacency, budget))
         else:
-            rows_first = _rows_first(layer, adjacency, below, budget, store)
-            width = layer.row_width if rows_first else layer.in_dim
-            if rows_first:
+            transforms = first.required or _projecting_pays(first, adjacency, below, budget, store)
+            width = first.width if transforms else layer.in_dim
+            if transforms:
                 stages.append(_rows_stage(k, width, store, adjacency.num_nodes, budget))
             source_rows, node_bytes = _split(width, adjacency.num_nodes, budget)
             cuts = _cuts(adjacency, 4 * width + ROW_BYTES, EDGE_BYTES, node_bytes, budget.workers)
-            stages.append(Stage(k, "nodes", encoder.config.dim, kind, cuts, source_rows, rows_first))
+            stages.append(Stage(k, "nodes", encoder.config.dim, kind, cuts, source_rows, transforms))
         below = encoder.config.dim * np.dtype(kind).itemsize
     return stages
 
 
-def combines(aggregator: Aggregator) -> str | None:
-    """`Aggregator.partial`, unless a subclass changed what is reduced without saying how its parts combine."""
-    order = type(aggregator).__mro__
-    said = next(place for place, kind in enumerate(order) if "from_partial" in vars(kind))
-    changed = next(place for place, kind in enumerate(order) if {"forward", "reduce"} & vars(kind).keys())
-    return aggregator.partial if said <= changed else None
-
-
-def _rows_first(layer: SageLayer, adjacency: Adjacency, below: int, budget: Budget, store: str) -> bool:
-    """Whether single rows are transformed by a stage of their own: where they must, or where fewer bytes are read."""
-    if not layer.aggregator.linear:
-        return layer.aggregator.acts_on_rows
-    if layer.row_width >= layer.in_dim:
+def _projecting_pays(first: RowsFirst, adjacency: Adjacency, below: int, budget: Budget, store: str) -> bool:
+    """Whether fewer bytes are read if a stage of its own applies W to single rows before they are averaged."""
+    if not first.pays:
         return False
-    once = layer.row_width * np.dtype(store).itemsize
+    once = first.width * np.dtype(store).itemsize
 
     def passes(width: int) -> int:
         _, node_bytes = _split(width, adjacency.num_nodes, budget)
         total = adjacency.num_nodes * (4 * width + ROW_BYTES) + len(adjacency.indices) * EDGE_BYTES
         return max(budget.workers, -(-total // node_bytes))
 
-    return below + once + once * passes(layer.row_width) < below * passes(layer.in_dim)
+    return below + once + once * passes(first.width) < below * passes(first.layer.in_dim)
 
 
 def _rows_stage(k: int, width: int, store: str, n: int, budget: Budget) -> Stage:
@@ -178,16 +169,22 @@ def _cuts(adjacency: Adjacency, row_bytes: int, edge_bytes: int, limit: int, wor
 
 def _beside(layer: SageLayer, dim: int) -> int:
     """Memory of chunks of rows and runs of edges, whatever the block."""
-    width = max(layer.in_dim, layer.row_width)
+    width = _widest(layer)
     return CHUNK_ROWS * 4 * (5 * layer.in_dim + 3 * width + 4 * dim) + RUN_EDGES * 64 + RUN_ROWS * 12 * width
 
 
 def _least(layer: SageLayer, degree: int) -> int:
     """Memory for a block of the node with the most neighbors and for one source row."""
-    if combines(layer.aggregator) is None:
+    if rows_first(layer) is None:
         return 2 * max((degree + 1) * (8 * layer.in_dim + 64), max(degree, 1) * _cell_bytes(layer))
-    width = max(layer.in_dim, layer.row_width)
+    width = _widest(layer)
     return 4 * width + ROW_BYTES + degree * (EDGE_BYTES + 64) + int(4 * width / SOURCE_SHARE) + 1
+
+
+def _widest(layer: SageLayer) -> int:
+    """Of the rows that neighbors read: as they are, or transformed first."""
+    first = rows_first(layer)
+    return max(layer.in_dim, layer.aggregator.out_dim if first is None else first.width)
 
 
 def _cell_bytes(layer: SageLayer) -> int:

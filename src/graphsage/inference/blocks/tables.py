@@ -11,6 +11,7 @@ from torch import Tensor
 from graphsage.features.degree import degree_features
 from graphsage.graph.external.row_file import Array, RowFile
 from graphsage.kernels.memory import table
+from graphsage.kernels.rows import scaled_rows
 from graphsage.model.encoder import Encoder
 
 CHUNK_ROWS = 1 << 13  # rows read and transformed at once
@@ -39,7 +40,7 @@ class InputRows:
         if self.degrees_of is not None:
             tables.append(degree_features(torch.from_numpy(np.diff(self.degrees_of.read(start, stop + 1)))))
         encoder = self.encoder
-        x = encoder.inputs(tables, torch.arange(stop - start))
+        x = scaled_rows(tables, torch.arange(stop - start), encoder.shift, encoder.scale)
         return x if encoder.identity is None else torch.cat([x, encoder.identity.weight[start:stop]], dim=1)
 
 

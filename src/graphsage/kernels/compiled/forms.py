@@ -4,9 +4,9 @@ buffers that are large enough. The torch form of the same name says what it comp
 import torch
 from torch import Tensor
 
-from graphsage.kernels import scratch
+from graphsage.kernels.buffers import Buffers
 from graphsage.kernels.compiled.library import call
-from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.neighborhood import Dense, Ragged
 
 KINDS = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
 MODES = {"sum": 0, "mean": 1, "max": 2}
@@ -39,14 +39,14 @@ def writable(out: Tensor) -> bool:
     return out.dtype == torch.float32 and readable(out)
 
 
-def gather_joined(table: Tensor, rows: Tensor, neighborhood: Neighborhood, mixed: bool, shift: Tensor, scale: Tensor,
+def gather_joined(table: Tensor, rows: Tensor, hood: Dense | Ragged, mixed: bool, shift: Tensor, scale: Tensor,
                   out: Tensor, mean_at: int) -> None:  # fmt: skip
     assert len(out) >= len(rows)
     assert out.shape[1] >= mean_at + table.shape[1]
-    index, wide = _index(neighborhood.index)
-    offsets = None if neighborhood.offsets is None else _whole(neighborhood.offsets)
+    index, wide = _index(hood.index)
+    offsets, size = (_whole(hood.offsets), 0) if isinstance(hood, Ragged) else (None, hood.size)
     call("gather_joined", table, KINDS[table.dtype], table.stride(0), *table.shape, _whole(rows), index, wide,
-         index.numel(), offsets, len(rows), neighborhood.size, neighborhood.present.contiguous(), mixed,
+         index.numel(), offsets, len(rows), size, hood.present.contiguous(), mixed,
          shift.contiguous(), scale.contiguous(), out, out.stride(0), mean_at)  # fmt: skip
 
 
@@ -57,15 +57,16 @@ def scaled_rows(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out:
          shift.contiguous(), scale.contiguous(), out, out.stride(0))  # fmt: skip
 
 
-def reduce_rows(table: Tensor, neighborhood: Neighborhood, mode: str) -> Tensor:
+def reduce_rows(table: Tensor, index: Tensor, offsets: Tensor, mode: str, buffers: Buffers) -> Tensor:
     """Over ragged neighborhoods."""
-    assert neighborhood.offsets is not None
-    (index, wide), out = _index(neighborhood.index), scratch.take(neighborhood.num_rows, table.shape[1])
-    about = (table, *table.shape, index, wide, len(index), _whole(neighborhood.offsets), len(out), MODES[mode])
+    (index, wide), out = _index(index), buffers.take(len(offsets) - 1, table.shape[1])
+    about = (table, *table.shape, index, wide, len(index), _whole(offsets), len(out), MODES[mode])
     parts = -(-len(table) // PART_ROWS)
     if table.numel() > LINE * PART_ROWS and _panels_pay(parts, len(table), len(out), len(index)):
         bounds = torch.empty((parts + 1) * len(out), dtype=torch.int64)
-        call("reduce_panels", *about, PART_ROWS, _lines(len(table) + len(out)), bounds, out)
+        memory = buffers.take(len(table) + len(out) + 1, LINE)
+        call("reduce_panels", *about, PART_ROWS, _aligned(memory), bounds, out)
+        buffers.give_back(memory)
     else:
         call("reduce_rows", *about, out)
     return out
@@ -85,14 +86,14 @@ def neighbor_lists(rows: Tensor, columns: Tensor, n: int) -> tuple[Tensor, Tenso
     return indptr, lists if found == len(lists) else lists[:found].clone()
 
 
-def gathered_maximum(table: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    best, winner = (scratch.take(len(index), table.shape[1], kind) for kind in (torch.float32, torch.int16))
+def gathered_maximum(table: Tensor, index: Tensor, buffers: Buffers) -> tuple[Tensor, Tensor]:
+    best, winner = (buffers.take(len(index), table.shape[1], kind) for kind in (torch.float32, torch.int16))
     call("gathered_maximum", table, *table.shape, _whole(index), *index.shape, best, winner)
     return best, winner
 
 
-def winners_sum(grad: Tensor, x: Tensor, index: Tensor, winner: Tensor) -> Tensor:
-    total = scratch.take(grad.shape[1], x.shape[1])
+def winners_sum(grad: Tensor, x: Tensor, index: Tensor, winner: Tensor, buffers: Buffers) -> Tensor:
+    total = buffers.take(grad.shape[1], x.shape[1])
     call("winners_sum", grad, grad.shape[1], x, *x.shape, _whole(index), winner.contiguous(), *index.shape, total)
     return total
 
@@ -118,17 +119,16 @@ def relu_unit_gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, uni
     call("relu_unit_gradient", grad, y, inverse, *y.shape, relu, unit, epsilon, out)
 
 
-def dropout(h: Tensor, threshold: int, factor: float, keys: Tensor, step: int) -> Tensor:
-    out = scratch.take_like(h)
+def dropout(h: Tensor, threshold: int, factor: float, keys: Tensor, step: int, buffers: Buffers) -> Tensor:
+    out = buffers.take_like(h)
     call("dropout", h, *h.shape, threshold, factor, _whole(keys), step, out)
     return out
 
 
-def _lines(count: int) -> Tensor:
-    """Memory for so many cache lines, where one begins."""
-    memory = scratch.take(count + 1, LINE).flatten()
+def _aligned(memory: Tensor) -> Tensor:
+    """The part of (rows + 1, LINE) floats that begins at a cache line."""
     start = -memory.data_ptr() // 4 % LINE
-    return memory[start : start + count * LINE]
+    return memory.flatten()[start : start + memory.numel() - LINE]
 
 
 def _whole(numbers: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What every aggregator is: a module from a table and a neighborhood to one vector a row."""
+"""AGGREGATE_k: from a table h and neighborhoods in it to one vector for each row."""
 
 from typing import ClassVar
 
@@ -8,18 +8,15 @@ from graphsage.kernels.neighborhood import Neighborhood
 
 
 class Aggregator(nn.Module):
-    """Subclass it, set `self.out_dim` and define `forward`; `register_aggregator` gives it a name.
+    """Subclass it, define `forward`, and give it a name with `register_aggregator`.
 
-    It is given (table, neighborhood), not gathered rows, so that it can decide itself whether to transform the M
-    rows of the table once or the gathered ones.
+    It receives the table and the neighborhoods, not gathered rows, so that it can transform each row of h once.
     """
 
+    reduction: ClassVar[str] = "sequence"
+    """What `forward` makes of the neighbors' messages: their 'mean', their 'max', or anything else ('sequence')."""
     includes_self: ClassVar[bool] = False
-    """True: the row itself is among what is averaged (Equation 2), and the layer does not concatenate it."""
-    linear: ClassVar[bool] = False
-    """True: the result is an average of the rows, so it commutes with scaling the table's columns."""
-    padded: ClassVar[bool] = False
-    """True: it takes rows of the input that are padded with zeros or of half precision, as a GPU likes them."""
+    """True: the node is one of its own neighbors (Equation 2), and the layer does not concatenate it."""
 
     out_dim: int
 
@@ -27,27 +24,13 @@ class Aggregator(nn.Module):
         super().__init__()
         self.out_dim = in_dim
 
-    def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
-        """h (M, in_dim), R neighborhoods, rows (R,) of the table -> (R, out_dim); zero for a row without neighbors."""
-        raise NotImplementedError(f"{type(self).__name__} must define forward(h, neighborhood, rows)")
+    def reset_parameters(self) -> None:
+        """Called by the layer once its own weight exists. By default weights stay as `__init__` made them."""
 
-    acts_on_rows: ClassVar[bool] = False
-    """True: it is `reduce` after `on_rows`, which acts on each row alone, so once is enough for a whole graph."""
-
-    def on_rows(self, h: Tensor) -> Tensor:
-        """h (M, in_dim) -> (M, out_dim)."""
+    def message(self, h: Tensor) -> Tensor:
+        """h (M, in_dim) -> (M, out_dim): what `forward` does to each row before it reduces."""
         return h
 
-    def reduce(self, table: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
-        """`forward`, given what `on_rows` made of the table."""
-        result: Tensor = self(table, neighborhood, rows)
-        return result
-
-    partial: ClassVar[str | None] = None
-    """'sum' or 'max': `reduce` is `from_partial` after that of the neighbors' rows, which can therefore be taken over
-    some of them at a time. None: it wants whole neighbor lists."""
-
-    def from_partial(self, combined: Tensor, counts: Tensor, own: Tensor | None) -> Tensor:
-        """combined (R, out_dim), zero where a row has no neighbor; counts (R,); `own` (R, out_dim) are the rows' own
-        rows of the table, given where `includes_self`."""
-        raise NotImplementedError(f"{type(self).__name__} must define from_partial(combined, counts, own)")
+    def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
+        """h (M, in_dim), R neighborhoods -> (R, out_dim); zero for a row without neighbors."""
+        raise NotImplementedError(f"{type(self).__name__} must define forward(h, hood)")

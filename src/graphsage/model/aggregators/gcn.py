@@ -8,15 +8,8 @@ from graphsage.model.aggregators.base import Aggregator
 
 
 class GCNAggregator(Aggregator):
+    reduction = "mean"
     includes_self = True
-    linear = True
-    padded = True
-    partial = "sum"
 
-    def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
-        total = gather_sum(h, neighborhood) + h[rows]
-        return total / (neighborhood.counts + 1)[:, None]
-
-    def from_partial(self, combined: Tensor, counts: Tensor, own: Tensor | None) -> Tensor:
-        assert own is not None
-        return (combined + own) / (counts + 1)[:, None]
+    def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
+        return (gather_sum(h, hood) + h[hood.rows]) / (hood.counts + 1)[:, None]  # MEAN({h_v} ∪ {h_u, u in N(v)})

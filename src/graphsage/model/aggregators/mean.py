@@ -8,12 +8,7 @@ from graphsage.model.aggregators.base import Aggregator
 
 
 class MeanAggregator(Aggregator):
-    linear = True
-    padded = True
-    partial = "sum"
+    reduction = "mean"
 
-    def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
-        return gather_mean(h, neighborhood)
-
-    def from_partial(self, combined: Tensor, counts: Tensor, own: Tensor | None) -> Tensor:
-        return combined / counts.clamp(min=1)[:, None]
+    def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
+        return gather_mean(h, hood)  # MEAN({h_u, u in N(v)})

@@ -1,5 +1,7 @@
 """The losses a training step can minimize (section 3.2), one file per task."""
 
+from graphsage.execution.fast_encoder import FastEncoder
+from graphsage.kernels.buffers import Buffers
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
@@ -10,7 +12,8 @@ from graphsage.training.objectives.unsupervised import Unsupervised
 
 
 def make_objective(config: Config, encoder: Encoder, head: ClassHead | None, data: TrainingData) -> Objective:
+    fast = FastEncoder(encoder, Buffers())
     if config.task == "unsupervised":
-        return Unsupervised(config, encoder, data)
+        return Unsupervised(config, fast, data)
     assert head is not None
-    return (Supervised if config.task == "supervised" else Joint)(config, encoder, head, data)
+    return (Supervised if config.task == "supervised" else Joint)(config, fast, head, data)

@@ -12,14 +12,13 @@ from typing import Any
 
 from torch import Tensor
 
+from graphsage.execution.fast_encoder import FastEncoder
+from graphsage.execution.step import Examples
+from graphsage.execution.strategies import LayerInput
 from graphsage.graph.graph import Graph
-from graphsage.model.encoder import Encoder
-from graphsage.model.reading import Reading
 from graphsage.sampling.minibatch import sample_minibatch
 from graphsage.training.batches import Epochs
 from graphsage.training.config import Config
-
-Examples = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
@@ -37,17 +36,17 @@ class TrainingData:
 class Objective(ABC):
     epochs: Epochs
 
-    def __init__(self, config: Config, encoder: Encoder, data: TrainingData) -> None:
+    def __init__(self, config: Config, encoder: FastEncoder, data: TrainingData) -> None:
         self.config, self.encoder, self.data = config, encoder, data
         self.sampling = config.sampling()
 
-    def run(self, step: int, limit: int) -> int:
+    def steps_at_once(self, step: int, limit: int) -> int:
         """The number of steps from `step` on, at most `limit`, whose examples can be chosen together."""
-        return self.epochs.run(step, limit)
+        return self.epochs.steps_at_once(step, limit)
 
     @abstractmethod
     def choose_examples(self, step: int, count: int = 1) -> Examples:
-        """The examples of `count` steps from `step` on, each tensor (count, ...); `run` gives the largest count."""
+        """The examples of `count` steps from `step` on, each tensor (count, ...); at most `steps_at_once`."""
 
     @abstractmethod
     def gather(self, examples: Examples, out: Tensor | None = None) -> Any:
@@ -60,14 +59,23 @@ class Objective(ABC):
     def loss(self, gathered: Any) -> Tensor:
         """The loss of one step; a pure function of the weights and the gathered data."""
 
+    def next_step(self) -> None:
+        """Frees the buffers of the last step."""
+        self.encoder.buffers.next_step()
+
+    def rows_of(self, gathered: Any) -> Tensor | None:
+        """The gathered rows, which the next `gather` may overwrite as `out`; None if there are several."""
+        inputs: LayerInput = gathered.inputs
+        return inputs.x
+
     def _epochs(self, num_examples: int) -> Epochs:
         return Epochs(num_examples, self.config.batch_size, self.config.seed, self.data.rank, self.data.ranks)
 
-    def _read(self, targets: Tensor, keys: Tensor, out: Tensor | None) -> Reading:
+    def _read(self, targets: Tensor, keys: Tensor, out: Tensor | None) -> LayerInput:
         """The weight-independent part of embedding `targets`: sampling (Algorithm 2, lines 1-7) and gathering."""
         batch = sample_minibatch(self.data.capped, targets, self.sampling.sample_sizes, keys, self.sampling.redraw)
-        return self.encoder.read(self.data.tables, batch, out)
+        return self.encoder.read(self.data.tables, batch.neighborhoods, out)
 
-    def _embed(self, reading: Reading) -> Tensor:
+    def _embed(self, inputs: LayerInput) -> Tensor:
         """The embeddings z of the targets (Algorithm 2, lines 8-16)."""
-        return self.encoder.encode(reading)
+        return self.encoder.encode(inputs)

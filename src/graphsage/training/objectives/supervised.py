@@ -6,20 +6,21 @@ import torch
 from torch import Tensor
 
 from graphsage.errors import DataError
+from graphsage.execution.fast_encoder import FastEncoder
+from graphsage.execution.step import Examples
+from graphsage.execution.strategies import LayerInput
 from graphsage.kernels.random import Stream
 from graphsage.losses import supervised_loss
-from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
-from graphsage.model.reading import Reading
 from graphsage.training.config import Config
-from graphsage.training.objectives.base import Examples, Objective, TrainingData
+from graphsage.training.objectives.base import Objective, TrainingData
 
 
 @dataclass(frozen=True)
 class Labeled:
     """The gathered data of labeled nodes."""
 
-    reading: Reading
+    inputs: LayerInput
     keys: Tensor
     labels: Tensor
     weight: Tensor | None
@@ -29,7 +30,7 @@ class Labeled:
 class Supervised(Objective):
     """An epoch contains every labeled training node once."""
 
-    def __init__(self, config: Config, encoder: Encoder, head: ClassHead, data: TrainingData) -> None:
+    def __init__(self, config: Config, encoder: FastEncoder, head: ClassHead, data: TrainingData) -> None:
         super().__init__(config, encoder, data)
         labels = data.graph.labels
         if labels is None:
@@ -54,6 +55,6 @@ class Supervised(Objective):
         return Labeled(self._read(targets, keys, out), keys, self.labels[targets], weight[0] if weight else None)
 
     def loss(self, gathered: Labeled) -> Tensor:
-        scores = self.head(self._embed(gathered.reading), gathered.keys)
+        scores = self.head(self._embed(gathered.inputs), gathered.keys)
         loss = supervised_loss(scores, gathered.labels)
         return loss if gathered.weight is None else loss * gathered.weight

@@ -9,21 +9,22 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from graphsage.execution.fast_encoder import FastEncoder
+from graphsage.execution.step import Examples
+from graphsage.execution.strategies import LayerInput
 from graphsage.kernels.random import Stream, derive
 from graphsage.losses import unsupervised_loss
-from graphsage.model.encoder import Encoder
-from graphsage.model.reading import Reading
 from graphsage.sampling.negatives import Negatives
 from graphsage.sampling.walks import walk_pairs
 from graphsage.training.config import Config
-from graphsage.training.objectives.base import Examples, Objective, TrainingData
+from graphsage.training.objectives.base import Objective, TrainingData
 
 
 @dataclass(frozen=True)
 class Pairs:
     """The gathered data of P pairs and their negatives."""
 
-    reading: Reading
+    inputs: LayerInput
     valid: Tensor
     total: Tensor | None
     """The number of valid pairs in the whole batch; None if one rank computes the whole batch."""
@@ -32,7 +33,7 @@ class Pairs:
 class Unsupervised(Objective):
     """An epoch contains every pair (u, v) of the random walks once."""
 
-    def __init__(self, config: Config, encoder: Encoder, data: TrainingData) -> None:
+    def __init__(self, config: Config, encoder: FastEncoder, data: TrainingData) -> None:
         super().__init__(config, encoder, data)
         self.walks = walk_pairs(data.graph, data.nodes, config.seed, config.num_walks, config.walk_length)
         self.negatives = Negatives.of_degrees(data.graph.degrees)  # P_n
@@ -61,7 +62,7 @@ class Unsupervised(Objective):
         return Pairs(self._read(nodes, keys, out), valid, total[0] if total else None)
 
     def loss(self, gathered: Pairs) -> Tensor:
-        z, p = self._embed(gathered.reading), len(gathered.valid)
+        z, p = self._embed(gathered.inputs), len(gathered.valid)
         z_u, z_v, z_n = z[:p], z[p : 2 * p], z[2 * p :]
         if self.config.negatives_per_pair:
             z_n = z_n.view(p, self.config.num_negatives, -1)

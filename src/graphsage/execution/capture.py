@@ -1,9 +1,9 @@
 """The whole training step as one CUDA graph: captured once for each shape of batch, then replayed.
 
-Reading does not depend on the weights, so while one step learns, a second stream of the same graph already draws and
-gathers for the next one. Two graphs take turns, each learning from the buffers that the other one filled.
-Where ranks share the step, a graph ends with the gradients of this part; they are added over the ranks between it and a
-third graph, which updates the weights.
+Gathering does not depend on the weights, so while one step learns, a second stream of the same graph already samples
+and gathers for the next one. Two graphs take turns, each learning from the buffers that the other one filled.
+If ranks share the step, a graph ends with the gradients of this rank's part. They are summed over the ranks between it
+and a third graph, which updates the weights.
 """
 
 import dataclasses
@@ -14,21 +14,22 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from graphsage.execution.adam import Adam
+from graphsage.execution.gradient_bucket import GradientBucket
+from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
+from graphsage.execution.step import EagerStep, Examples, StepObjective, gpu_rows
 from graphsage.kernels.cuda_graph import captured
-from graphsage.training.adam import Adam
-from graphsage.training.gradient_bucket import GradientBucket
-from graphsage.training.objectives.base import Examples, Objective
-from graphsage.training.ranks import SINGLE_PROCESS, Ranks
-from graphsage.training.step import EagerStep, buffer_of
 
-STAGED = 512  # steps whose examples are drawn at once, between two replays
+STAGED = 512  # steps whose examples are chosen at once, between two replays
 WARM_UP = 3  # torch and cuBLAS allocate on first use, which must not happen during capture
 
 
 class CapturedStep:
-    """Does what EagerStep does. Falls back to it, with a warning, where something in the step cannot be captured."""
+    """Computes what `EagerStep` computes. Falls back to it, with a warning, if the step cannot be captured."""
 
-    def __init__(self, objective: Objective, module: nn.Module, optimizer: Adam, ranks: Ranks = SINGLE_PROCESS) -> None:
+    def __init__(
+        self, objective: StepObjective, module: nn.Module, optimizer: Adam, ranks: Ranks = SINGLE_PROCESS
+    ) -> None:
         self.objective, self.module, self.optimizer, self.ranks = objective, module, optimizer, ranks
         self.total = torch.zeros((), dtype=torch.float64, device=next(module.parameters()).device)
         self.eager: EagerStep | None = None
@@ -54,7 +55,7 @@ class CapturedStep:
         return total
 
     def _stage(self, step: int) -> None:
-        self._first, self._count = step, self.objective.run(step, STAGED)
+        self._first, self._count = step, self.objective.steps_at_once(step, STAGED)
         examples = self.objective.choose_examples(step, self._count)
         shape = tuple(tensor.shape[1:] for tensor in examples)
         if shape not in self.captures:
@@ -65,7 +66,10 @@ class CapturedStep:
             except RuntimeError as error:
                 torch.cuda.synchronize()
                 reason = str(error).strip().splitlines()[0]
-                warnings.warn(f"the step cannot be captured and runs call by call: {reason}", stacklevel=2)
+                warnings.warn(
+                    f"the training step cannot be captured as a CUDA graph and runs eagerly, which is slower: {reason}",
+                    stacklevel=2,
+                )
                 self.eager = EagerStep(self.objective, self.module, self.optimizer, self.ranks)
                 return
         self._current = self.captures[shape]
@@ -75,7 +79,7 @@ class CapturedStep:
 class _Capture:
     """The graphs for one shape of batch, and what they read and write."""
 
-    def __init__(self, objective: Objective, module: nn.Module, optimizer: Adam, total: Tensor, examples: Examples,
+    def __init__(self, objective: StepObjective, module: nn.Module, optimizer: Adam, total: Tensor, examples: Examples,
                  ranks: Ranks) -> None:  # fmt: skip
         self.objective, self.module, self.optimizer, self.total, self.ranks = objective, module, optimizer, total, ranks
         self.bucket = GradientBucket(module) if ranks.count > 1 else None
@@ -111,7 +115,7 @@ class _Capture:
     def _fill(self, turn: int) -> None:
         """Read what the cursor stands at into the buffers of one turn."""
         slot = self.slots[turn]
-        read = self._read(buffer_of(slot))
+        read = self._read(gpu_rows(self.objective, slot))
         pairs = [(a, b) for a, b in zip(_tensors(slot), _tensors(read), strict=True) if a.data_ptr() != b.data_ptr()]
         torch._foreach_copy_([a for a, _ in pairs], [b for _, b in pairs])
 
@@ -135,19 +139,27 @@ class _Capture:
         steps, total = self.optimizer.steps.clone(), self.total.clone()
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for turn in (0, 1) * WARM_UP:
-                self._fill(1 - turn)
-                self._learn(turn)
-                if self.bucket is not None:
-                    self._apply(self.bucket.hand_back())
-        torch.cuda.current_stream().wait_stream(stream)
+        try:
+            with torch.cuda.stream(stream):
+                for turn in (0, 1) * WARM_UP:
+                    self._fill(1 - turn)
+                    self._learn(turn)
+                    if self.bucket is not None:
+                        self._apply(self.bucket.hand_back())
+        finally:
+            torch.cuda.current_stream().wait_stream(stream)
+            self._restore(weights, moments, steps, total)
+
+    @torch.no_grad()
+    def _restore(
+        self, weights: list[Tensor], moments: dict[Tensor, dict[str, Tensor]], steps: Tensor, total: Tensor
+    ) -> None:
         for value, before in zip(self.module.state_dict().values(), weights, strict=True):
             value.copy_(before)
         for parameter, state in self.optimizer.state.items():
             for name in ("exp_avg", "exp_avg_sq"):
-                before = moments.get(parameter, {}).get(name)
-                state[name].zero_() if before is None else state[name].copy_(before)
+                moment = moments.get(parameter, {}).get(name)
+                state[name].zero_() if moment is None else state[name].copy_(moment)
         self.optimizer.steps.copy_(steps)
         self.total.copy_(total)
 

@@ -7,15 +7,17 @@ processors' kernels add up a block's first rows in another order than its last.
 """
 
 import copy
-from typing import Any
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
+from graphsage.execution.rows_first import rows_first
 from graphsage.model.encoder import Encoder
-from graphsage.model.heads import ClassHead
+from graphsage.model.layer import SageLayer
+
+M = TypeVar("M", bound=nn.Module)
 
 ROWS, COLUMNS = 16, 16
 
@@ -56,47 +58,19 @@ class BlockLinear(nn.Linear):
         return _in_blocks(input, self.turned, self.bias, self.out_features)
 
 
-class Blocks(TorchFunctionMode):
-    """Within it, every product of two matrices is computed in blocks, whoever asks for it."""
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        options = kwargs or {}
-        if func in _PRODUCTS and len(args) > 1 and args[0].dim() == 2 and args[1].dim() == 2:
-            rows, weight = args[0], args[1].t() if func is F.linear else args[1]
-            bias = (*args[2:3], options.get("bias"))[0] if func is F.linear else None
-            return _in_blocks(rows, _whole_columns(weight), bias, weight.shape[1])
-        return func(*args, **options)
-
-
-_PRODUCTS = frozenset((F.linear, torch.matmul, torch.mm, Tensor.matmul, Tensor.mm, Tensor.__matmul__))
-
-
-def in_blocks(module: Encoder) -> Encoder:
-    """A copy of an encoder that shares its weights and multiplies in blocks."""
+def deterministic(module: M) -> M:
+    """A copy of a module that shares its weights and multiplies in blocks."""
     copied = copy.deepcopy(module, {id(p): p for p in module.parameters()})
-    _exchange(copied)
-    return copied.eval()
-
-
-def head_in_blocks(head: ClassHead) -> ClassHead:
-    copied = copy.deepcopy(head, {id(p): p for p in head.parameters()})
-    _exchange(copied)
-    return copied.eval()
-
-
-def _exchange(module: nn.Module) -> None:
-    for part in module.modules():
+    for part in copied.modules():
         if type(part) is nn.Linear:
             BlockLinear.over(part)
+    return copied.eval()
 
 
-def products_of(encoder: Encoder) -> str:
-    """'layers': only the layers' own linear modules multiply. 'all': an aggregator has weights of linear modules too,
-    and multiplies as it likes. 'other': it has weights of another kind (an LSTM); its nodes are computed one by one."""
-    linear = {id(p) for part in encoder.modules() if isinstance(part, nn.Linear) for p in part.parameters()}
-    if not all(id(p) in linear for p in encoder.parameters()):
-        return "other"
-    aggregators = [encoder.layer(k + 1).aggregator for k in range(len(encoder.layers))]
-    return "all" if any(True for each in aggregators for _ in each.parameters()) else "layers"
+def rows_are_independent(encoder: Encoder) -> bool:
+    """Whether a row has the same bits in any batch: true if only linear modules multiply.
+
+    False for an LSTM, and for a user's aggregator with weights, which may multiply them in its own way.
+    """
+    layers = [layer for layer in encoder.layers if isinstance(layer, SageLayer)]
+    return all(rows_first(layer) is not None or not list(layer.aggregator.parameters()) for layer in layers)

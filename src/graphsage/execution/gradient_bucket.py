@@ -16,14 +16,17 @@ class GradientBucket:
 
     @torch.no_grad()
     def collect(self, loss: Tensor) -> None:
-        """Copy this rank's gradients and loss into the buffer."""
+        """Copy this rank's gradients and loss into the buffer; a parameter without a gradient counts zero."""
+        self.buffer.zero_()
         given = [(view, p.grad) for view, p in zip(self.views, self.parameters, strict=True) if p.grad is not None]
         torch._foreach_copy_([view for view, _ in given], [grad for _, grad in given])
         self.loss.copy_(loss.detach())
 
     def hand_back(self) -> Tensor:
-        """Set the parameters' gradients to the sums, and return the sum of the losses."""
+        """Set the parameters' gradients to the sums, and return the sum of the losses.
+
+        Every parameter gets one, also if only another rank had a gradient for it.
+        """
         for view, parameter in zip(self.views, self.parameters, strict=True):
-            if parameter.grad is not None:
-                parameter.grad = view
+            parameter.grad = view
         return self.loss[0]

@@ -1,0 +1,59 @@
+"""Lines 5 and 7 of Algorithm 1: W · concat(h_v, h_N), ReLU and normalization, without a gradient for frozen rows."""
+
+import torch
+from torch import Tensor, nn
+
+from graphsage.kernels.buffers import Buffers
+from graphsage.kernels.neighborhood import Hoods, joined_rows
+from graphsage.kernels.product import frozen_linear
+from graphsage.kernels.rows import frozen_rows
+from graphsage.kernels.unit import frozen_relu_unit, relu_unit
+from graphsage.model.layer import SageLayer
+
+
+def own_rows(h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
+    """h_v of all rows of `hoods`."""
+    first, last = hoods[0].rows, hoods[-1].rows
+    if isinstance(first, slice) and isinstance(last, slice):
+        return h[first.start : last.stop]
+    rows = joined_rows(hoods)
+    frozen = not h.requires_grad and torch.is_grad_enabled() and h.device.type == "cpu"
+    return frozen_rows(h, rows, buffers) if frozen else h[rows]
+
+
+def combine(layer: SageLayer, own: Tensor, aggregated: Tensor, buffers: Buffers) -> Tensor:
+    """h^k from h_v and h_N. `own` may be zero-padded or in half precision; then it has no gradient."""
+    weight = layer.weight
+    if isinstance(weight, nn.Linear) and _frozen_on_cpu(weight, own, aggregated):
+        return frozen_relu_unit(own, aggregated, weight.weight, layer.activation, layer.normalize, buffers)
+    if own.shape[1] == layer.in_dim or not isinstance(weight, nn.Linear):
+        x = torch.cat([own[:, : layer.in_dim].to(aggregated.dtype), aggregated], dim=1)
+        return transform(layer, x, buffers)
+    # Zero-padded rows: two products with aligned factors instead of one with an unaligned one.
+    own_weight, neighbor_weight = weight.weight[:, : layer.in_dim], weight.weight[:, layer.in_dim :]
+    h = torch.addmm(frozen_linear(own, own_weight), aggregated, neighbor_weight.contiguous().t())
+    return relu_unit(h if weight.bias is None else h + weight.bias, layer.activation, layer.normalize, buffers)
+
+
+def transform(layer: SageLayer, x: Tensor, buffers: Buffers) -> Tensor:
+    """h^k from concat(h_v, h_N), or from h_N alone if the aggregator includes the node."""
+    weight = layer.weight
+    if not isinstance(weight, nn.Linear):
+        h: Tensor = weight(x)
+    elif _frozen_on_cpu(weight, x):
+        return frozen_relu_unit(x, None, weight.weight, layer.activation, layer.normalize, buffers)
+    elif x.shape[1] > weight.in_features or x.dtype != weight.weight.dtype:  # zero-padded or half-precision rows
+        h = frozen_linear(x, weight.weight)
+        h = h if weight.bias is None else h + weight.bias
+    else:
+        h = weight(x)
+    return relu_unit(h, layer.activation, layer.normalize, buffers)
+
+
+def _frozen_on_cpu(weight: nn.Linear, own: Tensor, *aggregated: Tensor) -> bool:
+    """Whether only the weight (and h_N) learn, on a CPU: then products write into buffers."""
+    if weight.bias is not None or own.requires_grad or not torch.is_grad_enabled():
+        return False
+    parts = (own, *aggregated)
+    fits = all(part.dtype == weight.weight.dtype and part.device.type == "cpu" for part in parts)
+    return fits and weight.weight.requires_grad and sum(part.shape[1] for part in parts) == weight.in_features

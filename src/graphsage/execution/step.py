@@ -1,0 +1,99 @@
+"""One training step: gather, loss, gradient, Adam. Eager here; `capture` replays it as one CUDA graph."""
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from graphsage.execution.adam import Adam
+from graphsage.execution.gradient_bucket import GradientBucket
+from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
+
+STAGED = 16  # steps whose examples are chosen together: arithmetic on a few numbers costs as much as on many
+
+
+Examples = tuple[Tensor, ...]
+
+
+class StepObjective(Protocol):
+    """What a step minimizes, in three parts; `graphsage.training.objectives` has those of the paper."""
+
+    def steps_at_once(self, step: int, limit: int) -> int: ...
+
+    def choose_examples(self, step: int, count: int = 1) -> Examples: ...
+
+    def gather(self, examples: Examples, out: Tensor | None = None) -> Any: ...
+
+    def loss(self, gathered: Any) -> Tensor: ...
+
+    def next_step(self) -> None: ...
+
+    def rows_of(self, gathered: Any) -> Tensor | None: ...
+
+
+class Step(Protocol):
+    def run(self, step: int) -> None:
+        """Run step number `step` and add its loss to a running sum."""
+
+    def take_loss(self) -> Tensor:
+        """The sum of the losses since the last call."""
+
+
+@dataclass
+class EagerStep:
+    objective: StepObjective
+    module: nn.Module
+    optimizer: Adam
+    ranks: Ranks = SINGLE_PROCESS
+    total: Tensor = field(init=False)
+    bucket: GradientBucket | None = field(init=False, default=None)
+    _examples: Examples = ()
+    _first: int = 0
+    _count: int = 0
+    _buffer: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        self.total = torch.zeros((), dtype=torch.float64, device=next(self.module.parameters()).device)
+        if self.ranks.count > 1:
+            self.bucket = GradientBucket(self.module)
+
+    def run(self, step: int) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        self.objective.next_step()
+        gathered = self.objective.gather(self._examples_of(step), self._buffer)
+        loss = self.objective.loss(gathered)
+        torch.autograd.backward(loss)
+        if self.bucket is not None:
+            self.bucket.collect(loss)
+            self.ranks.add(self.bucket.buffer)
+            loss = self.bucket.hand_back()
+        self.optimizer.step()
+        self.total += loss.detach()
+        self._buffer = gpu_rows(self.objective, gathered)
+
+    def take_loss(self) -> Tensor:
+        total, self.total = self.total, torch.zeros_like(self.total)
+        return total
+
+    def _examples_of(self, step: int) -> Examples:
+        if not self._first <= step < self._first + self._count:
+            self._first, self._count = step, self.objective.steps_at_once(step, STAGED)
+            self._examples = self.objective.choose_examples(step, self._count)
+        return tuple(tensor[step - self._first] for tensor in self._examples)
+
+
+def gpu_rows(objective: StepObjective, gathered: Any) -> Tensor | None:
+    """The gathered rows for the next step to overwrite, if they are on a GPU. On a CPU they are in `Buffers`."""
+    rows = objective.rows_of(gathered)
+    return rows if rows is not None and rows.is_cuda else None
+
+
+def make_step(objective: StepObjective, module: nn.Module, optimizer: Adam, ranks: Ranks = SINGLE_PROCESS) -> Step:
+    """A captured step on a GPU with Triton (unless GRAPHSAGE_CAPTURE=0), an eager one elsewhere."""
+    if optimizer.on_device and optimizer.steps.is_cuda and os.environ.get("GRAPHSAGE_CAPTURE", "1") != "0":
+        from graphsage.execution.capture import CapturedStep
+
+        return CapturedStep(objective, module, optimizer, ranks)
+    return EagerStep(objective, module, optimizer, ranks)

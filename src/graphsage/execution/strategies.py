@@ -1,0 +1,274 @@
+"""How one layer runs: the plain way for any aggregator, and a faster one for each of ours.
+
+A strategy is chosen once for a run, by the exact type of the aggregator (`strategy_for`). Each returns what the layer
+itself returns, in values and gradients: `tests/contracts/test_strategies.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from graphsage.execution.combine import combine, own_rows, transform
+from graphsage.kernels.backend import on_triton
+from graphsage.kernels.buffers import Buffers
+from graphsage.kernels.gather import gather_mean, gather_relu_max
+from graphsage.kernels.join import gather_joined, join
+from graphsage.kernels.lstm import recur
+from graphsage.kernels.lstm_rows import lstm_over_rows
+from graphsage.kernels.neighborhood import (
+    Consecutive,
+    Dense,
+    Hoods,
+    Neighborhood,
+    compact,
+    joined_keys,
+    joined_rows,
+    spread,
+    stacked,
+)
+from graphsage.kernels.pool import frozen_relu_max
+from graphsage.kernels.product import frozen_linear, padded
+from graphsage.kernels.rows import scaled_rows
+from graphsage.kernels.sequences import CELLS, last_states, permutations, permuted
+from graphsage.model.aggregators import Aggregator
+from graphsage.model.aggregators.gcn import GCNAggregator
+from graphsage.model.aggregators.lstm import LSTMAggregator
+from graphsage.model.aggregators.mean import MeanAggregator
+from graphsage.model.aggregators.pool import MeanPoolAggregator, PoolAggregator
+from graphsage.model.encoder import Encoder
+from graphsage.model.layer import SageLayer
+
+
+@dataclass(frozen=True, eq=False)
+class LayerInput:
+    """What a batch reads of the input tables. It depends on no weight, so it can be made ahead of the step.
+
+    Most strategies: `x` (M, D) are the scaled features of `nodes` (M,), and `hoods` index rows of `x`.
+    `SelfAndMean`: `x` (R, 2D) is concat(x_v, mean of the neighbors' x) of `nodes` (R,), or (R, D) with the node in the
+    mean; `hoods` are kept only to aggregate identity vectors, and hold node numbers.
+    `keys` (R,) are those of the rows of h^1, and `above` the neighborhoods of the layers above.
+    """
+
+    x: Tensor
+    nodes: Tensor
+    hoods: Hoods
+    keys: Tensor
+    above: tuple[Hoods, ...]
+
+
+class Plain:
+    """Calls the layer itself. Each distinct row of the input is read once."""
+
+    padded_rows = False
+    """Whether layer 1 takes zero-padded or half-precision rows, which make a GPU's products faster."""
+    uses_keys = True
+    """Whether the aggregator may draw random numbers."""
+
+    def __init__(self, layer: SageLayer, cells: int = CELLS) -> None:
+        self.layer, self.cells = layer, cells
+
+    def read(
+        self,
+        encoder: Encoder,
+        tables: Sequence[Tensor],
+        neighborhoods: Sequence[Hoods],
+        buffers: Buffers,
+        out: Tensor | None = None,
+    ) -> LayerInput:
+        """The input of layer 1, from tables (N, D_i) read side by side. `out` is used if it has the right shape."""
+        first = neighborhoods[0]
+        drawn = all(isinstance(hood, Dense) for hood in first)
+        if first[0].keys.is_cuda and drawn:  # fixed shapes, so that a step can be captured
+            nodes, hoods = spread(first)
+        else:
+            nodes, hoods = compact(first, len(tables[0]) if tables else _num_identities(encoder))
+        buffer = self.input_buffer(encoder, tables, len(nodes), encoder.in_dim, nodes.device, buffers, out)
+        x = scaled_rows(tables, nodes, encoder.shift, encoder.scale, buffer)
+        return LayerInput(x, nodes, hoods, joined_keys(first), tuple(neighborhoods[1:]))
+
+    def first(self, encoder: Encoder, data: LayerInput, buffers: Buffers) -> Tensor:
+        """h^1 from what `read` returned."""
+        return self.run(encoder.with_identity(data.x, data.nodes), data.hoods, buffers)
+
+    def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
+        """h^k from h^{k-1}."""
+        return stacked([self.layer(h, hood) for hood in hoods])
+
+    def input_buffer(
+        self,
+        encoder: Encoder,
+        tables: Sequence[Tensor],
+        rows: int,
+        width: int,
+        device: torch.device,
+        buffers: Buffers,
+        out: Tensor | None,
+    ) -> Tensor:
+        """Where layer 1's input goes: `out` again if it fits."""
+        dtype, pads = torch.float32, False
+        if encoder.training and device.type == "cuda" and encoder.identity is None and self.padded_rows:
+            if all(table.dtype == torch.bfloat16 for table in tables):
+                dtype = torch.bfloat16
+            width, pads = padded(width, dtype), True
+        if out is not None and out.shape == (rows, width) and out.dtype == dtype:
+            return out
+        if device.type == "cpu":
+            return buffers.take(rows, width)
+        return (torch.zeros if pads else torch.empty)(rows, width, dtype=dtype, device=device)
+
+
+class SelfAndMean(Plain):
+    """Mean and GCN: concat(h_v, h_N) is made in one pass, and the scaler is applied after averaging."""
+
+    uses_keys = False
+
+    def __init__(self, layer: SageLayer, cells: int = CELLS) -> None:
+        super().__init__(layer, cells)
+        self.self_in_mean = layer.aggregator.includes_self
+        self.padded_rows = isinstance(layer.weight, nn.Linear)  # a block-diagonal weight reads halves of a row
+
+    def read(
+        self,
+        encoder: Encoder,
+        tables: Sequence[Tensor],
+        neighborhoods: Sequence[Hoods],
+        buffers: Buffers,
+        out: Tensor | None = None,
+    ) -> LayerInput:
+        first, width = neighborhoods[0], encoder.in_dim if self.self_in_mean else 2 * encoder.in_dim
+        rows = joined_rows(first)
+        buffer = self.input_buffer(encoder, tables, len(rows), width, rows.device, buffers, out)
+        x = gather_joined(tables, first, self.self_in_mean, encoder.shift, encoder.scale, buffer)
+        identities = () if encoder.identity is None else first
+        return LayerInput(x, rows, identities, joined_keys(first), tuple(neighborhoods[1:]))
+
+    def first(self, encoder: Encoder, data: LayerInput, buffers: Buffers) -> Tensor:
+        x = data.x
+        if encoder.identity is not None:
+            table, dim = encoder.identity.weight, encoder.in_dim
+            learned = stacked([self.layer.aggregator(table, hood) for hood in data.hoods])
+            parts = (
+                [x, learned] if self.self_in_mean else [x[:, :dim], encoder.identity(data.nodes), x[:, dim:], learned]
+            )
+            x = torch.cat(parts, dim=1)
+        return transform(self.layer, x, buffers)
+
+    def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
+        hood = hoods[0]
+        if len(hoods) == 1 and isinstance(hood, Consecutive):
+            return transform(self.layer, join(h, hood, self.self_in_mean, buffers), buffers)
+        aggregated = stacked([self.layer.aggregator(h, hood) for hood in hoods])
+        if self.self_in_mean:
+            return transform(self.layer, aggregated, buffers)
+        return combine(self.layer, own_rows(h, hoods, buffers), aggregated, buffers)
+
+
+class MaxPool(Plain):
+    """Pool: bias and ReLU are applied after the maximum, which gives the same result on fewer rows. Rows without a
+    gradient need one matrix product in training instead of two."""
+
+    padded_rows, uses_keys = True, False
+
+    def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
+        return combine(self.layer, own_rows(h, hoods, buffers), self.aggregated(h, hoods, buffers), buffers)
+
+    def aggregated(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
+        pool = self.layer.aggregator
+        assert isinstance(pool, PoolAggregator)
+        last = linear_layers(pool)[-1]
+        frozen = torch.is_grad_enabled() and not h.requires_grad and len(linear_layers(pool)) == 1
+        if frozen and h.device.type == "cpu" and h.dtype == last.weight.dtype:
+            dense = [hood for hood in hoods if isinstance(hood, Dense)]
+            if len(dense) == len(hoods):
+                return stacked([frozen_relu_max(h, last.weight, last.bias, d.index, d.present, buffers) for d in dense])
+        table = last_product(pool, h)
+        return stacked([gather_relu_max(table, hood, last.bias, buffers) for hood in hoods])
+
+
+class MeanPool(MaxPool):
+    """Mean pooling: as `MaxPool`, but bias and ReLU come before the mean."""
+
+    def aggregated(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
+        pool = self.layer.aggregator
+        assert isinstance(pool, PoolAggregator)
+        table = torch.relu(last_product(pool, h) + linear_layers(pool)[-1].bias)
+        return stacked([gather_mean(table, hood, buffers) for hood in hoods])
+
+
+class PoolModules(MaxPool):
+    """Pool by calling the aggregator itself, for an encoder whose linear modules were exchanged."""
+
+    def aggregated(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
+        return stacked([self.layer.aggregator(h, hood) for hood in hoods])
+
+
+class LstmOverRows(Plain):
+    """LSTM: each row's contribution to the gates is computed once, however often it is drawn."""
+
+    padded_rows = True
+
+    def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
+        aggregated = stacked([self._last_states(h, hood, buffers) for hood in hoods])
+        return combine(self.layer, own_rows(h, hoods, buffers), aggregated, buffers)
+
+    def _last_states(self, h: Tensor, hood: Neighborhood, buffers: Buffers) -> Tensor:
+        aggregator = self.layer.aggregator
+        assert isinstance(aggregator, LSTMAggregator)
+        lstm = aggregator.lstm
+        weight, recurrent, *biases = lstm.parameters()
+        single = lstm.num_layers == 1
+        if single and isinstance(hood, Consecutive) and on_triton(h):
+            plain = h.shape[1] == weight.shape[1] and h.dtype == weight.dtype
+            gates = h @ weight.t() if plain else frozen_linear(h, weight)
+            last = recur(gates, recurrent, biases[0] + biases[1], permutations(hood.keys, hood.size), hood.start)
+            return last * hood.present[:, None]
+        h = h[:, : lstm.input_size].to(weight.dtype)
+        order = permuted(hood)
+        if single and isinstance(order, Dense) and torch.is_grad_enabled() and h.device.type == "cpu":
+            last = lstm_over_rows(h, weight, recurrent, biases[0] + biases[1], order.index, buffers)
+            return last * hood.present[:, None]
+        return last_states(lstm, h, order, self.cells)
+
+
+STRATEGIES: dict[type[Aggregator], type[Plain]] = {
+    MeanAggregator: SelfAndMean,
+    GCNAggregator: SelfAndMean,
+    PoolAggregator: MaxPool,
+    MeanPoolAggregator: MeanPool,
+    LSTMAggregator: LstmOverRows,
+}
+
+
+def strategy_for(layer: SageLayer, cells: int = CELLS) -> Plain:
+    """By the exact types of layer and aggregator: a subclass may compute something else, and gets `Plain`."""
+    aggregator = layer.aggregator
+    found = STRATEGIES.get(type(aggregator), Plain) if type(layer) is SageLayer else Plain
+    if isinstance(aggregator, PoolAggregator):  # a user may have exchanged a module of it
+        kinds = [nn.Linear, nn.ReLU] * (len(aggregator.mlp) // 2)
+        if not all(isinstance(module, kind) for module, kind in zip(aggregator.mlp, kinds, strict=True)):
+            found = Plain
+    return found(layer, cells)
+
+
+def linear_layers(pool: PoolAggregator) -> list[nn.Linear]:
+    return [module for module in pool.mlp if isinstance(module, nn.Linear)]
+
+
+def last_product(pool: PoolAggregator, h: Tensor) -> Tensor:
+    """`pool.message` without its last bias and ReLU. Rows of the input may be zero-padded, and have no gradient."""
+    *hidden, last = linear_layers(pool)
+    for linear in hidden:
+        h = torch.relu(_product(h, linear.weight) + linear.bias)
+    return _product(h, last.weight)
+
+
+def _product(h: Tensor, weight: Tensor) -> Tensor:
+    plain = h.shape[1] == weight.shape[1] and h.dtype == weight.dtype
+    return h @ weight.t() if plain else frozen_linear(h, weight, h.dtype)
+
+
+def _num_identities(encoder: Encoder) -> int:
+    assert encoder.identity is not None
+    return encoder.identity.num_embeddings

@@ -1,0 +1,96 @@
+"""How inference reads a live graph: neighbor lists and features through base and overlay.
+
+In a micro-batch every node that is only asked about has an overlay of its own. A node number here is (overlay, row) in
+one int64, so that nodes of different overlays never mix and those of one are shared.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from graphsage.features.degree import degree_features
+from graphsage.kernels.neighborhood import Hoods, Minibatch, compact, joined_rows, pointing
+from graphsage.live.keys import Rows
+from graphsage.live.overlay import Overlay
+
+_SHIFT = 40
+_MASK = (1 << _SHIFT) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A node to embed: a row of the live graph's overlay, or of one on top of it."""
+
+    overlay: Overlay
+    row: int
+
+
+class OverlayView:
+    """A `GraphView` of the overlays of a micro-batch. `degrees`: the model reads degree features."""
+
+    num_nodes = 1 << 62
+
+    def __init__(self, targets: Sequence[Target], degrees: bool) -> None:
+        numbers: dict[int, int] = {}
+        self._overlays: list[Overlay] = []
+        for target in targets:
+            if id(target.overlay) not in numbers:
+                numbers[id(target.overlay)] = len(self._overlays)
+                self._overlays.append(target.overlay)
+        first = self._overlays[0]
+        self._main = first if first.below is None else first.below
+        self._degrees = degrees
+        self.targets = torch.tensor([numbers[id(t.overlay)] << _SHIFT | t.row for t in targets])
+
+    def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """Those that the degree cap leaves."""
+        offsets = np.zeros(len(nodes) + 1, np.int64)
+        lists = [self._overlays[v >> _SHIFT].adjacency.capped(v & _MASK) for v in nodes.tolist()]
+        np.cumsum([len(each) for each in lists], out=offsets[1:])
+        if not offsets[-1]:
+            return torch.zeros(0, dtype=torch.int64), torch.from_numpy(offsets)
+        flat = np.concatenate(lists).astype(np.int64, copy=False)
+        flat += np.repeat(nodes.numpy() & ~_MASK, np.diff(offsets))
+        return torch.from_numpy(flat), torch.from_numpy(offsets)
+
+    def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        flat, offsets = self.neighbors_of(nodes)
+        return offsets, flat, torch.arange(len(nodes))
+
+    def draw_keys(self, nodes: Tensor) -> Tensor:
+        """Hashes of ids, which do not change when rows are numbered anew."""
+        rows = nodes.numpy() & _MASK
+        keys = self._main.adjacency.keys_of(np.minimum(rows, self._main.num_rows - 1))
+        for here in np.flatnonzero(rows >= self._main.num_rows).tolist():
+            keys[here] = self._overlays[int(nodes[here]) >> _SHIFT].key_of(int(rows[here]))
+        return torch.from_numpy(keys)
+
+    def inputs_of(self, batch: Minibatch) -> tuple[list[Tensor], tuple[Hoods, ...]]:
+        """A copy of the features that the batch reads, so that the graph may change afterwards."""
+        hoods = batch.neighborhoods[0]
+        if len(self._overlays) > 1 and not self._degrees:
+            indices = [self._of_main(hood.index.flatten()) for hood in hoods]
+            hoods = pointing(hoods, indices, self._of_main(joined_rows(hoods)))
+        nodes, first = compact(hoods, self.num_nodes)
+        return self._tables(nodes.numpy()), (first, *batch.neighborhoods[1:])
+
+    def _of_main(self, nodes: Tensor) -> Tensor:
+        """One number for a node of the live graph in all overlays: a visitor changes degrees, but no features."""
+        rows = nodes & _MASK
+        return torch.where(rows < self._main.num_rows, rows, nodes)
+
+    def _tables(self, nodes: Rows) -> list[Tensor]:
+        rows = nodes & _MASK
+        table = self._main.feature_rows(np.minimum(rows, self._main.num_rows - 1))
+        for here in np.flatnonzero(rows >= self._main.num_rows).tolist():
+            own = self._overlays[int(nodes[here]) >> _SHIFT].features.get(int(rows[here]))
+            if own is not None:
+                table[here] = torch.from_numpy(own)
+        tables = [table] if table.shape[1] else []
+        if self._degrees:
+            lists = (self._overlays[v >> _SHIFT].adjacency.neighbors(v & _MASK) for v in nodes.tolist())
+            tables.append(degree_features(torch.tensor([len(each) for each in lists], dtype=torch.int64)))
+        return tables
