@@ -20,7 +20,7 @@ from benchmarks.ours import Ours
 from benchmarks.workload import PPI, REDDIT, make
 from graphsage.experiments.record import write_result
 from graphsage.inference import place
-from graphsage.inference.exact import embed_exact
+from graphsage.inference.embed import embed_exact
 from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import sample_minibatch
 from graphsage.training.config import Config

@@ -23,13 +23,13 @@ import torch
 
 from benchmarks.memory_cgroup import MemoryGroup, NoMemoryGroup
 from benchmarks.node_order import InRuns, renumbered
+from graphsage.execution.adam import Adam
+from graphsage.execution.step import make_step
 from graphsage.graph.graph import Graph
 from graphsage.graph.paging import read_ahead
 from graphsage.graph.split import TRAIN, Split
 from graphsage.graph.storage import open_graph, open_splits, save_graph
-from graphsage.training.adam import Adam
 from graphsage.training.config import Config
-from graphsage.training.step import make_step
 from graphsage.training.train import set_up
 
 WAYS = (("shuffled", 1, False, True), ("shuffled", 1, True, True), ("shuffled", 32, True, True),

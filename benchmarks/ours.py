@@ -3,17 +3,16 @@
 import torch
 from torch import nn
 
+from graphsage.execution.adam import Adam
+from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
+from graphsage.execution.step import Step, make_step
 from graphsage.graph.graph import Graph
 from graphsage.inference.place import place
-from graphsage.kernels import scratch
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
-from graphsage.training.adam import Adam
 from graphsage.training.config import Config
 from graphsage.training.objectives import make_objective
 from graphsage.training.objectives.base import Objective, TrainingData
-from graphsage.training.ranks import SINGLE_PROCESS, Ranks
-from graphsage.training.step import Step, make_step
 
 
 class Ours:
@@ -40,8 +39,6 @@ class Ours:
         self.optimizer = Adam(module, config.lr or 0.01, clip=config.clip or 0.0)
         self.step: Step = make_step(self.objective, module, self.optimizer, ranks)
         self.done = 0
-        self.memory = scratch.reuse()  # for as long as this object lives, as a whole run of `graphsage.train` does
-        self.memory.__enter__()
 
     def run(self) -> None:
         self.step.run(self.done)

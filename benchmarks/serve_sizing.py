@@ -31,7 +31,7 @@ def measure(nodes: int) -> dict[str, Any]:
     from graphsage.live.cap import Cap
     from graphsage.live.embed import LiveEncoder
     from graphsage.live.keys import node_key
-    from graphsage.live.reading import Target
+    from graphsage.live.overlay_view import Target
     from graphsage.live.store import LiveGraph, create_store
     from graphsage.model.encoder import Encoder, EncoderConfig
     from graphsage.sampling.minibatch import SamplingConfig

@@ -82,7 +82,9 @@ def iteration(encoder: Encoder, k: int, h_self: Vector, neighbors: Sequence[Vect
     if config.aggregator == "gcn":
         h = linear(layer.weight, h_neighbors)
     elif config.combine == "halves":
-        h = np.concatenate([linear(layer.self_weight, h_self), linear(layer.neighbor_weight, h_neighbors)])
+        h = np.concatenate(
+            [linear(layer.weight.self_weight, h_self), linear(layer.weight.neighbor_weight, h_neighbors)]
+        )
     else:
         h = linear(layer.weight, np.concatenate([h_self, h_neighbors]))
     if k < config.num_layers or config.last_activation:

@@ -6,11 +6,20 @@ import torch
 from torch import Tensor
 
 from graphs import normal
-from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.neighborhood import Consecutive, Dense, Neighborhood, Ragged
 from graphsage.kernels.random import Stream
 
 FORMS = ("dense", "consecutive", "ragged")
 DIM = 3
+
+
+def dense(index: Tensor, present: Tensor, keys: Tensor, rows: Tensor | None = None) -> Dense:
+    """Rows 0, 1, ... of the table unless others are given."""
+    return Dense(index, present, keys, torch.arange(len(present)) if rows is None else rows)
+
+
+def ragged(index: Tensor, offsets: Tensor, keys: Tensor, rows: Tensor | None = None) -> Ragged:
+    return Ragged(index, offsets, keys, torch.arange(len(offsets) - 1) if rows is None else rows)
 
 
 @dataclass(frozen=True)
@@ -33,15 +42,15 @@ def case(form: str, seed: int, num_rows: int = 5, size: int = 3, dtype: torch.dt
     table = normal(seed, length, DIM, dtype=dtype)
     rows = torch.arange(num_rows)
     if form == "consecutive":
-        neighborhood = Neighborhood.consecutive(start, size, present, keys)
+        neighborhood = Consecutive(start, size, present, keys)
     elif form == "dense":
         index = torch.randint(length, (num_rows, size), generator=draw)
-        neighborhood = Neighborhood.dense(index, present, keys)
+        neighborhood = dense(index, present, keys)
     else:
         counts = torch.randint(1, 2 * size, (num_rows,), generator=draw) * present
         offsets = torch.cat([torch.zeros(1).long(), counts.cumsum(0)])
         index = torch.randint(length, (int(offsets[-1]),), generator=draw)
-        neighborhood = Neighborhood.ragged(index, offsets, keys)
+        neighborhood = ragged(index, offsets, keys)
         lists = [index[a:b].tolist() for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
         return Case(table, rows, neighborhood, lists)
     lists = [row if has else [] for row, has in zip(neighborhood.index.tolist(), present.tolist(), strict=True)]
@@ -53,4 +62,4 @@ def as_ragged(case: Case) -> Neighborhood:
     counts = torch.tensor([len(row) for row in case.lists])
     offsets = torch.cat([torch.zeros(1).long(), counts.cumsum(0)])
     flat = torch.tensor([u for row in case.lists for u in row], dtype=torch.int64)
-    return Neighborhood.ragged(flat, offsets, case.neighborhood.keys)
+    return ragged(flat, offsets, case.neighborhood.keys)

@@ -11,7 +11,7 @@ from graphsage.datasets.table_spec import TableSpec
 from graphsage.datasets.tables import open_tables
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
-from graphsage.inference.exact import embed_exact
+from graphsage.inference.embed import embed_exact
 from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import sample_minibatch
 from graphsage.sampling.walks import random_walks
@@ -81,13 +81,14 @@ def presampled(ours: Ours) -> Task:
     assert isinstance(objective, Supervised)
     examples = [tuple(tensor[0] for tensor in objective.choose_examples(step)) for step in range(6)]
     batches = [sample_minibatch(ours.graph, targets, sizes, keys) for targets, keys in examples]
-    turn, buffer = iter(range(1 << 30)), [ours.encoder.read(ours.tables, batches[0]).x]
+    turn = iter(range(1 << 30))
 
     def step() -> None:
         at = next(turn) % len(examples)
-        reading = ours.encoder.read(ours.tables, batches[at], buffer[0])
-        loss = objective.loss(Labeled(reading, examples[at][1], objective.labels[examples[at][0]], None))
         ours.optimizer.zero_grad(set_to_none=True)
+        objective.next_step()
+        inputs = objective.encoder.read(ours.tables, batches[at].neighborhoods)
+        loss = objective.loss(Labeled(inputs, examples[at][1], objective.labels[examples[at][0]], None))
         torch.autograd.backward(loss)
         ours.optimizer.step()
 

@@ -13,8 +13,8 @@ import graphsage.cluster.shared_data as sharing
 from graphsage.datasets.dataset import Dataset, text_plan
 from graphsage.datasets.open import load_folder
 from graphsage.errors import DataError
-from graphsage.training import step
-from graphsage.training.ranks import Ranks
+from graphsage.execution import step
+from graphsage.execution.ranks import Ranks
 from graphsage.training.train import train as train_model
 from planted import SMALL, planted_graph, planted_split
 

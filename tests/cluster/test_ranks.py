@@ -17,8 +17,8 @@ import graphsage as gs
 from graphsage.cluster.ranks import join
 from graphsage.cluster.shared_data import SCRATCH
 from graphsage.errors import ConfigError, DataError, LostRankError
+from graphsage.execution.ranks import SINGLE_PROCESS
 from graphsage.graph.storage import save_graph
-from graphsage.training.ranks import SINGLE_PROCESS
 from planted import planted_graph, planted_split
 
 Results = list[dict[str, jobs.Weights]]

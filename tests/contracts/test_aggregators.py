@@ -1,5 +1,7 @@
 """What every aggregator promises, run for each name in the table: a new one is covered when it is registered."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -10,7 +12,7 @@ from algorithms import aggregate, array
 from graphs import SEEDS
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.model.aggregators import AGGREGATORS, Aggregator
-from neighborhoods import DIM, FORMS, Case, as_ragged, case
+from neighborhoods import DIM, FORMS, Case, as_ragged, case, dense, ragged
 
 every_name = pytest.mark.parametrize("name", list(AGGREGATORS))
 every_form = pytest.mark.parametrize("form", FORMS)
@@ -23,7 +25,7 @@ def made(name: str, depth: int = 1) -> Aggregator:
 
 
 def call(aggregator: Aggregator, given: Case, neighborhood: Neighborhood | None = None) -> Tensor:
-    result: Tensor = aggregator(given.table, neighborhood or given.neighborhood, given.rows)
+    result: Tensor = aggregator(given.table, neighborhood or given.neighborhood)
     return result
 
 
@@ -60,12 +62,12 @@ def test_a_row_without_neighbors_gives_zeros_and_never_nan(name: str, form: str,
 @every_name
 def test_a_batch_where_nobody_has_neighbors_works(name: str) -> None:
     table, rows, keys = torch.randn(4, DIM), torch.arange(4), torch.arange(4)
-    ragged = Neighborhood.ragged(torch.zeros(0).long(), torch.zeros(5).long(), keys)
-    dense = Neighborhood.dense(rows[:, None].expand(4, 2), torch.zeros(4).bool(), keys)
+    nobody = ragged(torch.zeros(0).long(), torch.zeros(5).long(), keys)
+    silent = dense(rows[:, None].expand(4, 2), torch.zeros(4).bool(), keys)
     aggregator = made(name)
     expected = table if aggregator.includes_self else torch.zeros(4, aggregator.out_dim)
-    torch.testing.assert_close(aggregator(table, ragged, rows), expected)
-    torch.testing.assert_close(aggregator(table, dense, rows), expected)
+    torch.testing.assert_close(aggregator(table, nobody), expected)
+    torch.testing.assert_close(aggregator(table, silent), expected)
 
 
 @every_name
@@ -80,7 +82,7 @@ def test_all_forms_give_the_same_result(name: str, form: str, seed: int) -> None
 @given(seed=SEEDS, order=st.permutations(range(4)))
 def test_neighbor_order_does_not_change_the_result(name: str, seed: int, order: list[int]) -> None:
     aggregator, example = made(name), case("dense", seed, size=4)
-    reordered = example.neighborhood.with_index(example.neighborhood.index[:, order])
+    reordered = replace(example.neighborhood, index=example.neighborhood.index[:, order])
     torch.testing.assert_close(call(aggregator, example), call(aggregator, example, reordered))
 
 
@@ -93,7 +95,7 @@ def test_gradients_equal_finite_differences(name: str, form: str, seed: int) -> 
 
     def run(table: Tensor, *weights: Tensor) -> Tensor:
         given = dict(zip(parameters, weights, strict=True))
-        arguments = (table, example.neighborhood, example.rows)
+        arguments = (table, example.neighborhood)
         result: Tensor = torch.func.functional_call(aggregator, given, arguments)
         return result
 
@@ -106,16 +108,16 @@ def test_a_row_does_not_depend_on_the_other_rows(name: str) -> None:
     aggregator, example = made(name), case("dense", 5, num_rows=6)
     some = torch.tensor([4, 1])
     n = example.neighborhood
-    part = Neighborhood.dense(n.index[some], n.present[some], n.keys[some])
-    torch.testing.assert_close(aggregator(example.table, part, some), call(aggregator, example)[some])
+    part = dense(n.index[some], n.present[some], n.keys[some], some)
+    torch.testing.assert_close(aggregator(example.table, part), call(aggregator, example)[some])
 
 
-@pytest.mark.parametrize("name", [n for n, a in AGGREGATORS.items() if a.linear])
+@pytest.mark.parametrize("name", ["mean", "gcn"])
 @given(seed=SEEDS)
-def test_a_linear_aggregator_commutes_with_scaling_columns(name: str, seed: int) -> None:
+def test_an_average_commutes_with_scaling_columns(name: str, seed: int) -> None:
     example = case("ragged", seed)
     shift, scale = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([2.0, 0.1, 3.0])
     after = (call(made(name), example) - shift) * scale
-    before = made(name)((example.table - shift) * scale, example.neighborhood, example.rows)
+    before = made(name)((example.table - shift) * scale, example.neighborhood)
     present = example.neighborhood.present
     torch.testing.assert_close(after[present], before[present], atol=1e-5, rtol=1e-5)

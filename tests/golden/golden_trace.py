@@ -42,7 +42,7 @@ def moved_names() -> SimpleNamespace:
         embed_in_blocks=found("graphsage.inference.blocks.embed:embed_in_blocks"),
         Budget=found("graphsage.inference.blocks.plan:Budget"),
         backend=found("graphsage.kernels.backend"),
-        loop=found("graphsage.training.loop"),
+        reports=found("graphsage.training.progress", "graphsage.training.loop"),
     )
 
 
@@ -62,8 +62,11 @@ def kernels(fast: bool) -> contextlib.AbstractContextManager[Any]:
 
 
 def every_step_told(device: str) -> contextlib.AbstractContextManager[Any]:
-    """`on_event` hears of every step. A CPU does that by itself; a GPU otherwise speaks a few times a second."""
-    return contextlib.nullcontext() if device == "cpu" else patch.object(moved_names().loop, "TELL_SECONDS", 0.0)
+    """`on_event` is called for every step: on a GPU it is otherwise called a few times a second."""
+    if device == "cpu":
+        return contextlib.nullcontext()
+    reports = moved_names().reports
+    return patch.object(reports, "REPORT_SECONDS" if hasattr(reports, "REPORT_SECONDS") else "TELL_SECONDS", 0.0)
 
 
 @dataclass(frozen=True, eq=False)

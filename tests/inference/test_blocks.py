@@ -20,10 +20,9 @@ from graphsage.graph.graph import Graph
 from graphsage.graph.storage import save_graph
 from graphsage.inference.blocks import embed as driver
 from graphsage.inference.blocks.embed import Embedded, embed_in_blocks
-from graphsage.inference.blocks.plan import Budget, combines
+from graphsage.inference.blocks.plan import Budget
 from graphsage.inference.blocks.work import locked
 from graphsage.inference.model import Model
-from graphsage.model.aggregators.mean import MeanAggregator
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.sampling.minibatch import SamplingConfig
 
@@ -208,15 +207,6 @@ def test_too_little_memory_is_refused_with_the_least_that_works(ring: tuple[Mode
         embed_in_blocks(*ring, tmp_path / "other", memory=least, workers=2)
     with pytest.raises(ConfigError, match=r"was begun with .* for each worker"):
         embed_in_blocks(*ring, tmp_path / "work", memory=least, workers=2)
-
-
-def test_an_aggregator_that_changes_what_is_reduced_is_not_taken_in_parts() -> None:
-    class Twice(MeanAggregator):
-        def forward(self, h: Tensor, neighborhood: Any, rows: Tensor) -> Tensor:
-            return 2 * super().forward(h, neighborhood, rows)
-
-    assert combines(MeanAggregator(3)) == "sum"
-    assert combines(Twice(3)) is None
 
 
 def test_memory_decides_how_often_the_table_is_read(ring: tuple[Model, Path], tmp_path: Path) -> None:

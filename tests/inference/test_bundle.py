@@ -50,6 +50,12 @@ def test_a_bundle_of_a_newer_version_is_refused(run: Path) -> None:
         gs.load(run)
 
 
+def test_a_bundle_of_an_older_format_is_refused(run: Path) -> None:
+    rewrite(run, lambda config: config.update(format=1))
+    with pytest.raises(BundleError, match="in bundle format 1, and this version reads format 2; train the model again"):
+        gs.load(run)
+
+
 def test_a_bundle_with_a_missing_tensor_is_refused(run: Path) -> None:
     tensors = load_file(run / "model.safetensors")
     tensors.pop("encoder.layers.0.weight.weight")
@@ -86,7 +92,7 @@ def test_a_damaged_weight_file_is_refused(run: Path, damage: str) -> None:
         gs.load(run)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "x"}', '{"format": 1, "sha256": {}}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "x"}', '{"format": 2, "sha256": {}}'])
 def test_a_damaged_config_is_refused(run: Path, text: str) -> None:
     (run / "config.json").write_text(text)
     with pytest.raises(BundleError, match=r"config\.json"):

@@ -9,11 +9,14 @@ from torch import Tensor
 
 from algorithms import algorithm_1, inputs
 from encoders import NAMES, encoder_of, worlds
-from graphs import graphs, neighbor_lists, normal, star
+from graphs import graphs, neighbor_lists, normal, regular, star
 from graphsage.graph.graph import Graph
-from graphsage.inference.exact import _blocks, _needed, embed_exact
+from graphsage.inference.embed import blocks, embed_exact
+from graphsage.kernels import buffers
+from graphsage.kernels.buffers import Buffers
 from graphsage.kernels.random import Stream
 from graphsage.model.encoder import Encoder, EncoderConfig
+from graphsage.sampling.minibatch import whole_graph, whole_minibatch
 
 World = tuple[Encoder, Graph, list[Tensor]]
 
@@ -43,26 +46,31 @@ def test_chosen_nodes_have_the_vectors_they_have_among_all(world: World, block_e
 
 
 @given(worlds(max_nodes=6))
-def test_it_equals_full_with_the_same_keys(world: World) -> None:
+def test_it_equals_the_plain_forward_with_the_same_keys(world: World) -> None:
     encoder, graph, tables = world
     keys = Stream(0, "exact").keys(torch.arange(graph.num_nodes))
-    full = encoder.full(tables, graph.indptr, graph.indices, keys)
+    hoods = whole_graph(graph, encoder.config.num_layers, keys)
+    full = encoder(torch.cat(tables, 1), hoods, torch.arange(graph.num_nodes))
     torch.testing.assert_close(embed_exact(encoder, graph, tables), full.detach(), atol=1e-5, rtol=1e-4)
 
 
 @given(graphs(), st.integers(1, 30))
 def test_blocks_cover_every_row_once_within_the_limit(graph: Graph, limit: int) -> None:
     rows = torch.arange(graph.num_nodes)
-    blocks = _blocks(graph, rows, limit)
-    assert [row for start, stop in blocks for row in range(start, stop)] == rows.tolist()
+    found = blocks(graph.degrees, limit)
+    assert [row for start, stop in found for row in range(start, stop)] == rows.tolist()
     weights = (graph.degrees + 1).tolist()
-    assert all(stop - start == 1 or sum(weights[start:stop]) <= limit for start, stop in blocks)
+    assert all(stop - start == 1 or sum(weights[start:stop]) <= limit for start, stop in found)
 
 
 def test_only_nodes_near_enough_are_computed() -> None:
     path = Graph.from_edges([(v, v + 1) for v in range(9)], 10)
-    needed = _needed(path, torch.tensor([0]), 3)
-    assert [None if rows is None else rows.tolist() for rows in needed] == [None, [0, 1, 2], [0, 1], [0]]
+    batch = whole_minibatch(path, torch.tensor([0]), 3, lambda rows, k: rows)
+    assert [hood.num_rows for (hood,) in batch.neighborhoods] == [3, 2, 1]
+    assert batch.rows.tolist() == [0, 1, 2]
+    cut = whole_minibatch(path, torch.tensor([0]), 3, lambda rows, k: rows, most=2)
+    assert [hood.num_rows for (hood,) in cut.neighborhoods] == [2, 1]
+    assert cut.rows.tolist() == [0, 1]  # node numbers: layer 1 is computed for every node
 
 
 def test_what_lies_too_far_away_does_not_matter() -> None:
@@ -112,3 +120,15 @@ def test_progress_counts_up_to_all_rows_of_all_layers() -> None:
     assert seen == sorted(seen)
     assert {total for _, total in seen} == {14}
     assert seen[-1][0] == 14
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_buffers_of_a_block_are_given_back(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the number of blocks, two layers take the same number of buffers."""
+    taken: list[int] = []
+    give = Buffers._fitting
+    monkeypatch.setattr(Buffers, "_fitting", lambda self, size: (taken.append(len(self._buffers)), give(self, size))[1])
+    monkeypatch.setattr(buffers, "SMALLEST", 1)
+    encoder = encoder_of(EncoderConfig(aggregator=name, dim=4, hidden_dim=4), 3)
+    embed_exact(encoder, regular(200, 4), [normal(0, 200, 3)], block_edges=20)
+    assert max(taken, default=0) <= 6

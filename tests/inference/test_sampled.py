@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from algorithms import algorithm_2, inputs
 from encoders import encoder_of
 from graphs import neighbor_lists, normal, regular
-from graphsage.inference.exact import embed_exact
-from graphsage.inference.sampled import embed_sampled
+from graphsage.inference.embed import embed_exact, embed_sampled
 from graphsage.kernels.random import Stream
 from graphsage.model.encoder import EncoderConfig
 from graphsage.sampling.minibatch import SamplingConfig

@@ -15,19 +15,21 @@ from forms import SIZES, both, few, gradients, same
 from graphs import SEEDS, graphs, normal
 from graphsage.graph.graph import Graph
 from graphsage.kernels import backend
+from graphsage.kernels.buffers import FRESH
 from graphsage.kernels.compiled.library import library
 from graphsage.kernels.dropout import dropout
 from graphsage.kernels.gather import gather_max, gather_mean, gather_sum
 from graphsage.kernels.join import gather_joined
 from graphsage.kernels.lstm_rows import lstm_over_rows
 from graphsage.kernels.maximum import gathered_maximum
-from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.neighborhood import Hoods
 from graphsage.kernels.pool import winners_sum
 from graphsage.kernels.random import Stream
 from graphsage.kernels.rows import scaled_rows
-from graphsage.kernels.sample import grow, hop
+from graphsage.kernels.sample import sample_and_extend, sample_last_hop
 from graphsage.kernels.unit import relu_unit
 from graphsage.sampling.minibatch import sample_minibatch
+from neighborhoods import dense, ragged
 
 NEITHER = backend.interpreted() and not backend.has_triton()
 DEVICES = [
@@ -46,17 +48,17 @@ def test_a_hop_draws_the_same_neighbors(device: str, graph: Graph, size: int, se
     graph = graph.to(device)
     nodes = torch.arange(graph.num_nodes, device=device)
     keys = Stream(seed, "test").keys(nodes)
-    for draw in (hop, grow):
+    for draw in (sample_last_hop, sample_and_extend):
         fast, plain = both(lambda draw=draw: draw(graph.indptr, graph.indices, nodes, keys, 2, size))
         assert all(torch.equal(a, b) for a, b in zip(fast, plain, strict=True))  # type: ignore[call-overload]
 
 
-def neighborhoods(graph: Graph, nodes: Tensor, seed: int, size: int) -> list[Neighborhood]:
+def neighborhoods(graph: Graph, nodes: Tensor, seed: int, size: int) -> list[Hoods]:
     keys = Stream(seed, "test").keys(nodes)
-    index, present, draw = hop(graph.indptr, graph.indices, nodes, keys, 1, size)
-    dense = Neighborhood.dense(index, present, draw)
-    ragged = Neighborhood.ragged(graph.indices.long(), graph.indptr, keys)
-    return [dense, ragged, sample_minibatch(graph, nodes, (size, 2), keys, redraw=False).neighborhoods[0]]
+    index, present, draw = sample_last_hop(graph.indptr, graph.indices, nodes, keys, 1, size)
+    whole = ragged(graph.indices.long(), graph.indptr, keys, nodes)
+    reused = sample_minibatch(graph, nodes, (size, 2), keys, redraw=False).neighborhoods[0]
+    return [(dense(index, present, draw, nodes),), (whole,), reused]
 
 
 @every_device
@@ -71,9 +73,8 @@ def test_gathered_rows_and_means_agree(
     tables = [normal(seed, graph.num_nodes, 5).to(device, dtype), normal(seed + 1, graph.num_nodes, 2).to(device)]
     shift, scale = normal(seed + 2, 7).to(device), normal(seed + 3, 7).exp().to(device)
     nodes = torch.arange(graph.num_nodes, device=device)
-    for neighborhood in neighborhoods(graph, nodes, seed, size):
-        rows = nodes if neighborhood.num_rows == len(nodes) else torch.arange(neighborhood.num_rows) % len(nodes)
-        same(*both(lambda n=neighborhood, r=rows: gather_joined(tables, r.to(device), n, mixed, shift, scale)))
+    for hoods in neighborhoods(graph, nodes, seed, size):
+        same(*both(lambda hoods=hoods: gather_joined(tables, hoods, mixed, shift, scale)))
 
 
 @every_device
@@ -83,7 +84,7 @@ def test_whole_neighborhoods_reduce_to_the_same(device: str, graph: Graph, seed:
     graph = graph.to(device)
     table = normal(seed, graph.num_nodes, 5).to(device)
     for index in (graph.indices, graph.indices.long()):
-        everyone = Neighborhood.ragged(index, graph.indptr.to(index.dtype), torch.arange(graph.num_nodes))
+        everyone = ragged(index, graph.indptr.to(index.dtype), torch.arange(graph.num_nodes))
         for reduce in (gather_mean, gather_sum, gather_max):
             same(*both(lambda reduce=reduce, n=everyone: reduce(table, n)))
 
@@ -125,7 +126,7 @@ def test_draws_among_many_neighbors_are_the_same_distinct_ones(device: str, size
     indptr, nodes = torch.arange(0, 91, 9, device=device), torch.arange(10, device=device)
     indices = torch.cat([torch.arange(10)[torch.arange(10) != node] for node in range(10)]).to(device)
     keys = Stream(size, "test").keys(nodes)
-    fast, plain = both(lambda: hop(indptr, indices, nodes, keys, 1, size)[0])
+    fast, plain = both(lambda: sample_last_hop(indptr, indices, nodes, keys, 1, size)[0])
     assert torch.equal(fast, plain)  # type: ignore[arg-type]
     assert size > 9 or all(len(set(row)) == size for row in fast.tolist())  # type: ignore[attr-defined]
 
@@ -136,7 +137,7 @@ def test_draws_among_many_neighbors_are_the_same_distinct_ones(device: str, size
 def test_winners_and_their_sums_agree(rows: int, size: int, columns: int, dim: int, seed: int) -> None:
     table, x, grad = normal(seed, 7, columns), normal(seed + 1, 7, dim), normal(seed + 2, rows, columns)
     index = Stream(seed, "test").keys(torch.arange(rows * size)).remainder(7).view(rows, size)
-    fast, plain = both(lambda: gathered_maximum(table, index))
+    fast, plain = both(lambda: gathered_maximum(table, index, FRESH))
     assert all(torch.equal(a, b) for a, b in zip(fast, plain, strict=True))  # type: ignore[call-overload]
     winner = fast[1]  # type: ignore[index]
     same(*both(lambda: winners_sum(grad, x, index, winner)))
@@ -178,13 +179,13 @@ def test_wide_rows_agree_on_any_number_of_threads(dtype: torch.dtype) -> None:
     """Rows of more than one vector, neighbors of more than one block, and enough of both for two threads."""
     keys = Stream(0, "test").keys(torch.arange(400))
     index = Stream(1, "test").keys(torch.arange(400 * 11)).remainder(90).view(400, 11)
-    neighborhood = Neighborhood.dense(index, keys % 5 != 0, keys)
     table, shift, scale = normal(0, 90, 131).to(dtype), normal(1, 131), normal(2, 131).exp()
     rows = keys.remainder(90)
+    hood = dense(index, keys % 5 != 0, keys, rows)
 
     def compute() -> tuple[Tensor, ...]:
-        joined = [gather_joined([table], rows, neighborhood, mixed, shift, scale) for mixed in (False, True)]
-        best, winner = gathered_maximum(normal(3, 90, 131), index)
+        joined = [gather_joined([table], (hood,), mixed, shift, scale) for mixed in (False, True)]
+        best, winner = gathered_maximum(normal(3, 90, 131), index, FRESH)
         total = winners_sum(normal(4, 400, 131), normal(5, 90, 70), index, winner)
         return *joined, scaled_rows([table], rows, shift, scale), best, winner, total
 
@@ -207,20 +208,20 @@ def test_half_precision_is_read_exactly() -> None:
 def test_an_index_out_of_range_is_an_error_and_nothing_is_read() -> None:
     table, keys, one = normal(0, 4, 3), torch.arange(2), torch.ones(3)
     indptr, indices = torch.tensor([0, 1, 2]), torch.tensor([1, 0], dtype=torch.int32)
-    wrong = Neighborhood.dense(torch.tensor([[0], [9]]), torch.tensor([True, True]), keys)
-    ragged = Neighborhood.ragged(torch.tensor([0, -1]), torch.tensor([0, 1, 2]), keys)
-    beyond = Neighborhood.ragged(torch.tensor([0, 1]), torch.tensor([0, 1, 99]), keys)
+    wrong = dense(torch.tensor([[0], [9]]), torch.tensor([True, True]), keys)
+    negative = ragged(torch.tensor([0, -1]), torch.tensor([0, 1, 2]), keys)
+    beyond = ragged(torch.tensor([0, 1]), torch.tensor([0, 1, 99]), keys)
     for compute in (
-        lambda: gather_joined([table], keys, wrong, False, one, one),
-        lambda: gather_joined([table], keys + 3, Neighborhood.dense(keys[:, None], keys > -1, keys), True, one, one),
-        lambda: gather_joined([table], keys, beyond, False, one, one),
-        lambda: gather_mean(table, ragged),
+        lambda: gather_joined([table], (wrong,), False, one, one),
+        lambda: gather_joined([table], (dense(keys[:, None], keys > -1, keys, keys + 3),), True, one, one),
+        lambda: gather_joined([table], (beyond,), False, one, one),
+        lambda: gather_mean(table, negative),
         lambda: gather_sum(table, beyond),
-        lambda: gathered_maximum(table, wrong.index),
+        lambda: gathered_maximum(table, wrong.index, FRESH),
         lambda: winners_sum(normal(0, 2, 1), table, wrong.index, torch.zeros(2, 1, dtype=torch.int16)),
         lambda: scaled_rows([table], torch.tensor([4]), one, one),
-        lambda: hop(indptr, indices, torch.tensor([0, 2]), keys, 1, 2),
-        lambda: hop(torch.tensor([0, 1, 7]), indices, torch.tensor([0, 1]), keys, 1, 2),
+        lambda: sample_last_hop(indptr, indices, torch.tensor([0, 2]), keys, 1, 2),
+        lambda: sample_last_hop(torch.tensor([0, 1, 7]), indices, torch.tensor([0, 1]), keys, 1, 2),
     ):
         with pytest.raises(IndexError, match="out of range"):
             compute()

@@ -11,7 +11,7 @@ from torch import Tensor
 from graphs import SEEDS
 from graphsage.kernels.gather import gather_max, gather_mean, gather_sum
 from graphsage.kernels.neighborhood import Neighborhood
-from neighborhoods import FORMS, case
+from neighborhoods import FORMS, case, dense, ragged
 
 Kernel = Callable[[Tensor, Neighborhood], Tensor]
 KERNELS: dict[str, tuple[Kernel, Callable[[Tensor], Tensor]]] = {
@@ -58,7 +58,7 @@ def test_gradients_equal_finite_differences(name: str, form: str, seed: int) -> 
 def test_the_gradient_of_a_maximum_goes_to_one_neighbor_only() -> None:
     table = torch.ones(4, 1, requires_grad=True)
     index = torch.tensor([[2, 1, 2], [3, 3, 3]])
-    result = gather_max(table, Neighborhood.dense(index, torch.tensor([True, True]), torch.zeros(2).long()))
+    result = gather_max(table, dense(index, torch.tensor([True, True]), torch.zeros(2).long()))
     torch.autograd.backward(result.sum())
     assert table.grad is not None
     assert table.grad.flatten().tolist() == [0, 0, 1, 1]
@@ -67,7 +67,7 @@ def test_the_gradient_of_a_maximum_goes_to_one_neighbor_only() -> None:
 def test_rows_without_neighbors_send_no_gradient() -> None:
     for kernel, _ in KERNELS.values():
         table = torch.randn(3, 2, requires_grad=True)
-        nobody = Neighborhood.dense(torch.tensor([[0, 1]]), torch.tensor([False]), torch.zeros(1).long())
+        nobody = dense(torch.tensor([[0, 1]]), torch.tensor([False]), torch.zeros(1).long())
         torch.autograd.backward(kernel(table, nobody).sum())
         assert table.grad is not None
         assert not table.grad.any()
@@ -76,7 +76,7 @@ def test_rows_without_neighbors_send_no_gradient() -> None:
 @every_kernel
 def test_a_ragged_neighborhood_without_any_entry_gives_zeros(name: str) -> None:
     kernel, _ = KERNELS[name]
-    nobody = Neighborhood.ragged(torch.zeros(0).long(), torch.zeros(4).long(), torch.zeros(3).long())
+    nobody = ragged(torch.zeros(0).long(), torch.zeros(4).long(), torch.zeros(3).long())
     assert torch.equal(kernel(torch.randn(5, 2), nobody), torch.zeros(3, 2))
 
 

@@ -15,11 +15,11 @@ from graphsage.kernels import backend
 from graphsage.kernels.gather import gather_relu_max
 from graphsage.kernels.join import join
 from graphsage.kernels.lstm import recur
-from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.neighborhood import Consecutive
 from graphsage.kernels.product import frozen_linear
 from graphsage.kernels.random import Stream, permute
+from graphsage.kernels.sequences import permutations
 from graphsage.kernels.softmax import softmax_cross_entropy
-from graphsage.model.aggregators.lstm import permutations
 
 pytestmark = pytest.mark.skipif(not backend.has_triton(), reason="Triton is not installed")
 DEVICES = [
@@ -32,9 +32,9 @@ every_device = pytest.mark.parametrize("device", DEVICES)
 CONSECUTIVE = st.tuples(st.integers(1, 4), SIZES, st.integers(0, 3), SEEDS)
 
 
-def consecutive(rows: int, size: int, gap: int, seed: int, device: str) -> tuple[Tensor, Neighborhood]:
+def consecutive(rows: int, size: int, gap: int, seed: int, device: str) -> tuple[Tensor, Consecutive]:
     present = (normal(seed, rows) > -0.5).to(device)
-    neighborhood = Neighborhood.consecutive(rows + gap, size, present, torch.zeros(rows, dtype=torch.int64))
+    neighborhood = Consecutive(rows + gap, size, present, torch.zeros(rows, dtype=torch.int64))
     return normal(seed + 1, rows + gap + rows * size + gap, 5).to(device), neighborhood
 
 
@@ -91,7 +91,7 @@ def test_the_recurrent_part_is_that_of_torchs_lstm(device: str, gap: int) -> Non
 @every_device
 @pytest.mark.parametrize(("weight_decay", "clip"), [(0.0, 0.0), (0.1, 0.0), (0.0, 0.3)])
 def test_adam_is_that_of_torch(device: str, weight_decay: float, clip: float) -> None:
-    from graphsage.training.adam import Adam
+    from graphsage.execution.adam import Adam
 
     modules = [torch.nn.Linear(5, 3).to(device) for _ in range(2)]
     modules[1].load_state_dict(modules[0].state_dict())

@@ -15,7 +15,7 @@ from graphsage.live.cap import BaseCap, Cap
 from graphsage.live.embed import LiveEncoder
 from graphsage.live.generation import generation_of, with_text_ids
 from graphsage.live.overlay import Overlay
-from graphsage.live.reading import Target
+from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph, create_store
 from graphsage.model.encoder import EncoderConfig
 from graphsage.model.heads import ClassHead

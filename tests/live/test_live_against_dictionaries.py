@@ -17,7 +17,7 @@ from graphsage.live import store
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.embed import LiveEncoder
 from graphsage.live.keys import node_key
-from graphsage.live.reading import Target
+from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph
 from graphsage.live.whole import whole
 

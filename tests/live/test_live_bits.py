@@ -1,27 +1,24 @@
 """The same node, graph and model give the same vector, bit for bit: alone, in a batch, sent along or stored."""
 
 import copy
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-import torch.nn.functional as F
 from hypothesis import example, given
 from hypothesis import strategies as st
 from live_models import features_of, graph_of, live_from, model_of, overlay_of, vectors
-from torch import Tensor
 
 from encoders import encoder_of
 from graphs import SEEDS
 from graphsage.graph.build import from_edges
 from graphsage.inference.model import Model
-from graphsage.live.blocks import ROWS, BlockLinear, Blocks, in_blocks
 from graphsage.live.change import Change, NodeChange
+from graphsage.live.deterministic_matmul import ROWS, BlockLinear, deterministic
 from graphsage.live.embed import LiveEncoder
 from graphsage.live.keys import node_key
 from graphsage.live.overlay import Overlay
-from graphsage.live.reading import Target
+from graphsage.live.overlay_view import Target
 from graphsage.model.aggregators import AGGREGATORS
 from graphsage.model.encoder import EncoderConfig
 from graphsage.sampling.minibatch import SamplingConfig
@@ -94,22 +91,11 @@ def test_a_row_in_blocks_is_the_same_bits_among_any_rows(
     with torch.no_grad():
         assert torch.equal(linear(rows)[place], linear(rows[place : place + 1])[0])
         assert torch.allclose(linear(rows), plain(rows), atol=1e-4)
-        with Blocks():
-            weight, bias = plain.weight, plain.bias
-            ways: list[Callable[[Tensor], Tensor]] = [
-                plain,
-                lambda x: F.linear(x, weight, bias=bias),
-                lambda x: F.linear(x, weight) + bias,
-                lambda x: x @ weight.t() + bias,
-            ]
-            for way in ways:
-                assert torch.equal(way(rows)[place], way(rows[place : place + 1])[0])
-                assert torch.allclose(way(rows), linear(rows), atol=1e-4)
 
 
 def test_blocks_share_the_weights_and_leave_the_model_alone() -> None:
     encoder = model_of().encoder
-    copied = in_blocks(encoder)
+    copied = deterministic(encoder)
     for ours, theirs in zip(copied.parameters(), encoder.parameters(), strict=True):
         assert ours is theirs
     assert not any(isinstance(part, BlockLinear) for part in encoder.modules())

@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 from torch_geometric.nn import SAGEConv
 
 from graphs import SEEDS, graphs, normal
+from graphsage.errors import ConfigError
 from graphsage.graph.graph import Graph
-from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.model.aggregators import aggregator_named
+from graphsage.model.aggregators.mean import MeanAggregator
 from graphsage.model.layer import SageLayer
+from graphsage.sampling.minibatch import whole_graph
 
 IN, OUT = 3, 4
 
@@ -21,8 +23,7 @@ def layer_of(name: str, *, hidden: int | None = None, normalize: bool = False, c
 
 
 def run(layer: SageLayer, graph: Graph, x: torch.Tensor) -> torch.Tensor:
-    nodes = torch.arange(graph.num_nodes)
-    z: torch.Tensor = layer(x, Neighborhood.ragged(graph.indices.long(), graph.indptr, nodes), nodes)
+    z: torch.Tensor = layer(x, whole_graph(graph, 1, torch.arange(graph.num_nodes))[0][0])
     return z
 
 
@@ -90,3 +91,20 @@ def test_each_half_sees_one_side() -> None:
 def test_the_gcn_form_has_one_weight_and_no_concatenation(combine: str) -> None:
     layer = layer_of("gcn", combine=combine)
     assert {name: tuple(p.shape) for name, p in layer.named_parameters()} == {"weight.weight": (OUT, IN)}
+
+
+def test_a_layer_leaves_the_first_weights_of_a_users_aggregator_alone() -> None:
+    class Zero(MeanAggregator):
+        def __init__(self, in_dim: int) -> None:
+            super().__init__(in_dim)
+            self.linear = torch.nn.Linear(in_dim, in_dim)
+            torch.nn.init.zeros_(self.linear.weight)
+
+    layer = SageLayer(IN, OUT, Zero(IN))
+    assert isinstance(layer.aggregator, Zero)
+    assert not layer.aggregator.linear.weight.any()
+
+
+def test_an_unknown_way_to_combine_is_refused() -> None:
+    with pytest.raises(ConfigError, match="joint or halves; got 'both'"):
+        layer_of("mean", combine="both")

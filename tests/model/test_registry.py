@@ -8,9 +8,9 @@ from torch import Tensor
 
 from graphs import normal, star
 from graphsage.errors import ConfigError
-from graphsage.inference.exact import embed_exact
+from graphsage.inference.embed import embed_exact
 from graphsage.kernels.gather import gather_max, gather_mean
-from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.neighborhood import Consecutive, Neighborhood
 from graphsage.kernels.random import Stream
 from graphsage.model.aggregators import AGGREGATORS, Aggregator, aggregator_named, register_aggregator
 from graphsage.model.encoder import Encoder, EncoderConfig
@@ -22,8 +22,8 @@ class MeanAndMax(Aggregator):
         super().__init__(in_dim)
         self.out_dim = 2 * in_dim
 
-    def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
-        return torch.cat([gather_mean(h, neighborhood), gather_max(h, neighborhood)], dim=1)
+    def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
+        return torch.cat([gather_mean(h, hood), gather_max(h, hood)], dim=1)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_registered_aggregator_works_from_end_to_end() -> None:
     graph, x = star(4), normal(0, 5, 3)
     encoder = Encoder(EncoderConfig(aggregator="mean-and-max", dim=6), in_dim=3)
     batch = sample_minibatch(graph, torch.tensor([0, 2]), (3, 4), Stream(0, "test").keys(torch.tensor([0, 2])))
-    z = encoder([x], batch)
+    z = encoder(x, batch.neighborhoods)
     torch.autograd.backward(z.sum())
     assert z.shape == (2, 6)
     assert all(p.grad is not None for p in encoder.parameters())
@@ -73,6 +73,6 @@ def test_an_aggregator_without_forward_says_what_to_define() -> None:
     class Lazy(Aggregator):
         pass
 
-    neighborhood = Neighborhood.consecutive(0, 1, torch.ones(1).bool(), torch.zeros(1).long())
+    hood = Consecutive(0, 1, torch.ones(1).bool(), torch.zeros(1).long())
     with pytest.raises(NotImplementedError, match="Lazy must define forward"):
-        Lazy(3)(torch.zeros(1, 3), neighborhood, torch.zeros(1).long())
+        Lazy(3)(torch.zeros(1, 3), hood)

@@ -12,10 +12,11 @@ from torch import Tensor
 
 from graphs import edge_lists
 from graphsage.graph.graph import Graph
-from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.neighborhood import Neighborhood, Ragged
 from graphsage.model.aggregators import AGGREGATORS, Aggregator, register_aggregator
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.model.layer import SageLayer
+from graphsage.sampling.minibatch import whole_graph
 
 NUMBERS: dict[tuple[int, tuple[int, ...]], int] = {}
 
@@ -25,12 +26,12 @@ class HashAggregator(Aggregator):
 
     includes_self = True
 
-    def forward(self, h: Tensor, neighborhood: Neighborhood, rows: Tensor) -> Tensor:
-        assert neighborhood.offsets is not None
-        colors, offsets = h[:, 0].long(), neighborhood.offsets.tolist()
+    def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
+        assert isinstance(hood, Ragged)
+        colors, offsets = h[:, 0].long(), hood.offsets.tolist()
         found = []
-        for number, row in enumerate(rows.tolist()):
-            near = neighborhood.index[offsets[number] : offsets[number + 1]]
+        for number, row in enumerate(torch.arange(len(h))[hood.rows].tolist()):
+            near = hood.index[offsets[number] : offsets[number + 1]]
             seen = (int(colors[row]), tuple(sorted(colors[near].tolist())))
             found.append(NUMBERS.setdefault(seen, len(NUMBERS) + 1))
         assert len(NUMBERS) < 2**24  # float32 holds these exactly
@@ -51,7 +52,7 @@ def encoded(graph: Graph) -> list[float]:
         for layer in encoder.layers:
             assert isinstance(layer, SageLayer)
             layer.weight.weight.copy_(torch.eye(2))
-        z = encoder.full([torch.ones(n, 2)], graph.indptr, graph.indices, torch.arange(n))
+        z = encoder(torch.ones(n, 2), whole_graph(graph, n, torch.arange(n)))
     return [float(color) for color in z[:, 0]]
 
 

@@ -10,7 +10,7 @@ from algorithms import hashed, sample
 from graphs import SEEDS, chi_square_p, graphs, neighbor_lists, star
 from graphsage.errors import ConfigError
 from graphsage.graph.graph import Graph
-from graphsage.kernels.neighborhood import Minibatch, Neighborhood
+from graphsage.kernels.neighborhood import Hoods, Minibatch
 from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import SamplingConfig, sample_minibatch
 
@@ -21,8 +21,8 @@ def drawn(graph: Graph, targets: Tensor, sizes: list[int], seed: int = 0, redraw
     return sample_minibatch(graph, targets, sizes, Stream(seed, "test").keys(targets), redraw)
 
 
-def rows_of(neighborhood: Neighborhood) -> list[list[int]]:
-    return [row for part in neighborhood.parts for row in part.index.tolist()]
+def rows_of(hoods: Hoods) -> list[list[int]]:
+    return [row for hood in hoods for row in hood.index.tolist()]
 
 
 def trees(batch: Minibatch) -> list[object]:
@@ -31,12 +31,12 @@ def trees(batch: Minibatch) -> list[object]:
     def tree(k: int, row: int) -> object:
         if k == 0:
             return row  # below the first layer rows are the graph's nodes
-        neighborhood = batch.neighborhoods[k - 1]
-        neighbors = rows_of(neighborhood)[row] if neighborhood.present[row] else []
+        hoods = batch.neighborhoods[k - 1]
+        neighbors = rows_of(hoods)[row] if torch.cat([hood.present for hood in hoods])[row] else []
         itself = int(batch.rows[row]) if k == 1 else tree(k - 1, row)
         return int(batch.rows[row]), itself, [tree(k - 1, u) for u in neighbors]
 
-    return [tree(len(batch.neighborhoods), row) for row in range(batch.neighborhoods[-1].num_rows)]
+    return [tree(len(batch.neighborhoods), row) for row in range(batch.neighborhoods[-1][0].num_rows)]
 
 
 def slow_tree(neighbors: dict[int, list[int]], sizes: list[int], v: int, key: int, k: int) -> object:
@@ -92,22 +92,23 @@ def test_shapes_are_fixed_by_the_sample_sizes_alone(graph: Graph, sizes: list[in
     batch = drawn(graph, torch.zeros(3, dtype=torch.int64), sizes)
     rows = 3
     for k in range(len(sizes), 0, -1):
-        neighborhood = batch.neighborhoods[k - 1]
+        (neighborhood,) = batch.neighborhoods[k - 1]
         assert neighborhood.num_rows == rows
         assert neighborhood.index.shape == (rows, sizes[k - 1])
         assert neighborhood.keys.shape == (rows,)
         rows += rows * sizes[k - 1] if k > 1 else 0
     assert batch.rows.shape == (rows,)
-    assert batch.neighborhoods[-1].num_rows == 3
+    assert batch.neighborhoods[-1][0].num_rows == 3
 
 
 @pytest.mark.parametrize("redraw", [True, False])
 def test_a_target_has_the_last_sample_size_as_direct_neighbors(redraw: bool) -> None:
     batch = drawn(star(100), torch.tensor([0]), [25, 10], redraw=redraw)
-    assert batch.neighborhoods[1].counts.tolist() == [10]
+    assert batch.neighborhoods[1][0].counts.tolist() == [10]
     assert len(batch.rows) == 1 + 10
     # h^1 of the target: 25 fresh neighbors in the paper, its 10 again in the released code.
-    assert batch.neighborhoods[0].counts.tolist() == [25 if redraw else 10] + [25] * 10
+    counts = torch.cat([hood.counts for hood in batch.neighborhoods[0]])
+    assert counts.tolist() == [25 if redraw else 10] + [25] * 10
 
 
 def test_every_iteration_draws_its_own_neighbors_of_a_target() -> None:
@@ -115,14 +116,14 @@ def test_every_iteration_draws_its_own_neighbors_of_a_target() -> None:
     keys = Stream(0, "test").keys(torch.arange(4000))
     batch = sample_minibatch(star(6), targets, (1, 1), keys)
     at_2 = batch.rows[4000:] - 1
-    at_1 = batch.neighborhoods[0].index[:4000, 0] - 1
+    at_1 = batch.neighborhoods[0][0].index[:4000, 0] - 1
     assert chi_square_p(torch.bincount(at_2 * 6 + at_1, minlength=36)) > 1e-4
 
 
 def test_two_occurrences_of_a_node_draw_apart() -> None:
     graph = star(8)
     batch = drawn(graph, torch.tensor([1]), [2, 6])  # the leaf meets the hub six times
-    below_hub = batch.neighborhoods[0].index[1:]
+    below_hub = batch.neighborhoods[0][0].index[1:]
     assert len({tuple(row) for row in below_hub.tolist()}) > 1
 
 

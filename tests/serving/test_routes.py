@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from graphsage.errors import BundleError
 from graphsage.live.embed import LiveEncoder
-from graphsage.live.reading import Target
+from graphsage.live.overlay_view import Target
 from graphsage.serving.service import Service
 
 

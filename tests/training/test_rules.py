@@ -13,9 +13,8 @@ from graphsage.features.degree import degree_features
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, training_graph
-from graphsage.inference.exact import embed_exact
+from graphsage.inference.embed import embed_exact, embed_sampled
 from graphsage.inference.model import Model
-from graphsage.inference.sampled import embed_sampled
 from graphsage.training.checkpoint import TrainingState
 from graphsage.training.config import Config
 from graphsage.training.loop import run_loop
