@@ -52,7 +52,7 @@ def _drawn(graph: Graph, nodes: Tensor, number: int) -> tuple[Tensor, Tensor]:
     batch = sample_minibatch(graph, targets, (25, 10), Stream(number, "bench").keys(targets))
     near = batch.rows[B:]  # (B * 10,)
     once = torch.from_numpy(np.unique(near.numpy(), return_index=True)[1])  # PyG expands a node once
-    far = batch.neighborhoods[0].index[B:][once]  # (distinct, 25)
+    far = batch.neighborhoods[0][0].index[B:][once]  # (distinct, 25)
     sources = torch.cat([near, far.flatten()])
     goals = torch.cat([targets.repeat_interleave(len(near) // B), near[once].repeat_interleave(far.shape[1])])
     met = torch.cat([targets, sources]).numpy()

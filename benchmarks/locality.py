@@ -88,7 +88,7 @@ def one_batch(graph: Graph, features: Tensor, groups: Tensor, rounds: int) -> di
     """Milliseconds to average what one training step reads, by order of the batch and of the nodes."""
     targets = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(0))[:512]
     batch = sample_minibatch(graph, targets, (25, 10), Stream(0, "locality").keys(targets))
-    rows, index = batch.rows, batch.neighborhoods[0].index
+    rows, index = batch.rows, batch.neighborhoods[0][0].index
     order = groups.argsort(stable=True)
     name = torch.empty_like(order)
     name[order] = torch.arange(len(order))

@@ -24,7 +24,7 @@ def test_a_gpu_draws_the_same_neighbors_as_a_cpu(redraw: bool) -> None:
     one, two = batches
     assert torch.equal(one.rows, two.rows.cpu())
     for a, b in zip(one.neighborhoods, two.neighborhoods, strict=True):
-        for part, same in zip(a.parts, b.parts, strict=True):
+        for part, same in zip(a, b, strict=True):
             assert torch.equal(part.index, same.index.cpu())
             assert torch.equal(part.present, same.present.cpu())
 
