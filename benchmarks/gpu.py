@@ -19,7 +19,7 @@ import torch
 from benchmarks.ours import Ours
 from benchmarks.workload import PPI, REDDIT, make
 from graphsage.experiments.record import write_result
-from graphsage.inference import place
+from graphsage.inference import feature_placement
 from graphsage.inference.embed import embed_exact
 from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import sample_minibatch
@@ -74,11 +74,11 @@ def bus() -> float:
 @contextmanager
 def in_host_memory() -> Iterator[None]:
     """Features are placed as if they did not fit on the GPU."""
-    share, place.SHARE = place.SHARE, 0.0
+    share, feature_placement.SHARE = feature_placement.SHARE, 0.0
     try:
         yield
     finally:
-        place.SHARE = share
+        feature_placement.SHARE = share
 
 
 def products(tf32: bool) -> float:

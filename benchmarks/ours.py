@@ -7,7 +7,7 @@ from graphsage.execution.adam import Adam
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.execution.step import Step, make_step
 from graphsage.graph.graph import Graph
-from graphsage.inference.place import place
+from graphsage.inference.feature_placement import place
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config

@@ -97,8 +97,8 @@ def measure(folder: Path, nodes: int, blocks: int) -> dict[str, Any]:
     from graphsage.cluster.ray_tasks import RayTasks
     from graphsage.errors import OutputError
     from graphsage.experiments.record import hardware, versions
-    from graphsage.inference.blocks.embed import Embedded, embed_in_blocks
-    from graphsage.inference.blocks.plan import Budget
+    from graphsage.inference.out_of_core.embed import Embedded, embed_in_blocks
+    from graphsage.inference.out_of_core.plan import Budget
 
     model, graph = make(folder, nodes)
     budget = Budget(int(nodes * (4 * WIDTH + 8 * DEGREE + 24) / blocks / 0.6))

@@ -34,8 +34,8 @@ from graphsage.live.cap import Cap
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.faults import POINTS, arm
 from graphsage.live.journal import START, Journal
+from graphsage.live.materialize import whole
 from graphsage.live.store import LiveGraph, create_store
-from graphsage.live.whole import whole
 
 BASE, WIDTH, WRITERS, EDGES = 200, 8, 4, 3
 CAP = Cap(16, "symmetric", 0)

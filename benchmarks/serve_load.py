@@ -18,7 +18,7 @@ import uvloop
 from serve_process import Connection, Server, one, quantiles, request_bytes, serving, surroundings, write_result
 
 from graphsage.inference.model import load
-from graphsage.inference.own_data import open_own
+from graphsage.inference.training_data import open_own
 
 EDGES = 10
 

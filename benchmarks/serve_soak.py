@@ -23,7 +23,7 @@ from scipy.stats import theilslopes
 from serve_process import Connection, Server, one, quantiles, request_bytes, serving, surroundings, write_result
 
 from graphsage.inference.model import load
-from graphsage.inference.own_data import open_own
+from graphsage.inference.training_data import open_own
 
 KEPT = 200  # nodes that a writer leaves in the graph before it deletes its oldest: the graph stays as large as it is
 

@@ -34,7 +34,7 @@ def same(fast: object, plain: object) -> None:
 
 def gradients(compute: Callable[[Tensor], Tensor], h: Tensor, seed: int) -> tuple[Tensor, Tensor]:
     h = h.clone().requires_grad_()
-    out = compute(h * 1.0)  # relu_unit may overwrite its input, which must not be a leaf
+    out = compute(h * 1.0)  # relu_l2norm may overwrite its input, which must not be a leaf
     torch.autograd.backward((out * normal(seed, *out.shape).to(out.device)).sum())
     assert h.grad is not None
     return out.detach(), h.grad

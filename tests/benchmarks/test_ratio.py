@@ -10,7 +10,7 @@ import torch
 from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.graph.graph import Graph
 from graphsage.kernels.buffers import Buffers
-from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled import bindings
 from graphsage.kernels.compiled.library import library
 from graphsage.kernels.gather import gather_mean
 from graphsage.kernels.neighborhood import Ragged
@@ -85,7 +85,7 @@ def test_whole_graphs_are_read_faster_in_panels_than_row_by_row(monkeypatch: pyt
 
     def row_by_row() -> torch.Tensor:
         with monkeypatch.context() as patch:
-            patch.setattr(forms, "_panels_pay", lambda *_: False)
+            patch.setattr(bindings, "_panels_pay", lambda *_: False)
             return reduced()
 
     buffers = Buffers()

@@ -9,8 +9,8 @@ from command_line import Command, N, planted
 
 from graphsage.datasets.dataset import Dataset
 from graphsage.graph.storage import save_graph
-from graphsage.inference.blocks import embed as driver
-from graphsage.inference.blocks.plan import Budget
+from graphsage.inference.out_of_core import embed as driver
+from graphsage.inference.out_of_core.plan import Budget
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def compared(graphsage: Command, tmp_path: Path, run: Path, *words: object, suff
 def test_every_format_holds_the_same_as_without_blocks(
     graphsage: Command, run: Path, tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphsage.inference.blocks.embed.CHUNK_ROWS", 4)  # several batches
+    monkeypatch.setattr("graphsage.inference.out_of_core.embed.CHUNK_ROWS", 4)  # several batches
     one, two = compared(graphsage, tmp_path, run, suffix=suffix)
     if suffix == ".parquet":
         a, b = (pyarrow.parquet.read_table(path) for path in (one, two))

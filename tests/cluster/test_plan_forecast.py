@@ -11,8 +11,8 @@ from graphsage.cluster.plan.forecast import Cluster, training_epoch, whole_graph
 from graphsage.cluster.plan.profile import Profile, Rate
 from graphsage.cluster.plan.work import AGGREGATORS, Gather, Graph, Model, Work, training_step
 from graphsage.errors import ConfigError, DataError
-from graphsage.inference.blocks.edges import EDGE_BYTES
-from graphsage.inference.blocks.plan import PROCESS_BYTES, ROW_BYTES, SOURCE_SHARE
+from graphsage.inference.out_of_core.edges import EDGE_BYTES
+from graphsage.inference.out_of_core.plan import PROCESS_BYTES, ROW_BYTES, SOURCE_SHARE
 
 RATES = (Rate(1e6, 1e-9, 1e-10), Rate(1e8, 3e-9, 3e-10))
 KINDS = ("mean", "half", "select", "merge", "ragged", "max")

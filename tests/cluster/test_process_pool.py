@@ -18,9 +18,9 @@ from graphsage.cluster.process_pool import ProcessPool
 from graphsage.errors import DataError, OutputError
 from graphsage.graph.graph import Graph
 from graphsage.graph.storage import save_graph
-from graphsage.inference.blocks.embed import Embedded, InProcess, embed_in_blocks
-from graphsage.inference.blocks.plan import Budget
 from graphsage.inference.model import Model
+from graphsage.inference.out_of_core.embed import Embedded, InProcess, embed_in_blocks
+from graphsage.inference.out_of_core.plan import Budget
 from graphsage.model.encoder import EncoderConfig
 from graphsage.sampling.minibatch import SamplingConfig
 

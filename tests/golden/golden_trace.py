@@ -39,8 +39,10 @@ def found(*places: str) -> Any:
 def moved_names() -> SimpleNamespace:
     """All names that are not in `graphsage` itself: the one place to change where one of them moves."""
     return SimpleNamespace(
-        embed_in_blocks=found("graphsage.inference.blocks.embed:embed_in_blocks"),
-        Budget=found("graphsage.inference.blocks.plan:Budget"),
+        embed_in_blocks=found(
+            "graphsage.inference.out_of_core.embed:embed_in_blocks", "graphsage.inference.blocks.embed:embed_in_blocks"
+        ),
+        Budget=found("graphsage.inference.out_of_core.plan:Budget", "graphsage.inference.blocks.plan:Budget"),
         backend=found("graphsage.kernels.backend"),
         reports=found("graphsage.training.progress", "graphsage.training.loop"),
     )

@@ -8,7 +8,7 @@ from torch import Tensor
 from graphs import SEEDS, normal
 from graphsage.kernels import buffers as module
 from graphsage.kernels.buffers import FRESH, Buffers
-from graphsage.kernels.unit import frozen_relu_unit, relu_unit
+from graphsage.kernels.relu_l2norm import linear_relu_l2norm, relu_l2norm
 
 ROWS, WIDTH = 300, 128  # large enough to be kept
 
@@ -80,9 +80,9 @@ def test_a_frozen_product_is_relu_unit_of_a_plain_one(rows: int, seed: int, relu
     for plain in (True, False):
         w, a = weight.clone().requires_grad_(), above.clone().requires_grad_()
         if plain:
-            out = relu_unit(torch.cat([own, a], dim=1) @ w.t(), relu, unit)
+            out = relu_l2norm(torch.cat([own, a], dim=1) @ w.t(), relu, unit)
         else:
-            out = frozen_relu_unit(own, a if two else None, w, relu, unit)
+            out = linear_relu_l2norm(own, a if two else None, w, relu, unit)
         kept = out.detach().clone()
         torch.autograd.backward(out, grad)
         outcomes.append((kept, w.grad, a.grad if two else None))
@@ -91,10 +91,10 @@ def test_a_frozen_product_is_relu_unit_of_a_plain_one(rows: int, seed: int, relu
 
 def test_two_forward_passes_before_a_backward_pass_do_not_share_memory() -> None:
     buffers, x, weight = Buffers(), normal(0, ROWS, 5), normal(1, WIDTH, 5).requires_grad_()
-    first = frozen_relu_unit(x, None, weight, True, True, buffers)
-    second = frozen_relu_unit(-x, None, weight, True, True, buffers)
+    first = linear_relu_l2norm(x, None, weight, True, True, buffers)
+    second = linear_relu_l2norm(-x, None, weight, True, True, buffers)
     assert place(first) != place(second)
     torch.autograd.backward(first.sum() + second.sum())
     expected = weight.detach().clone().requires_grad_()
-    torch.autograd.backward(sum(relu_unit(v @ expected.t(), True, True).sum() for v in (x, -x)))  # type: ignore[arg-type]
+    torch.autograd.backward(sum(relu_l2norm(v @ expected.t(), True, True).sum() for v in (x, -x)))  # type: ignore[arg-type]
     torch.testing.assert_close(weight.grad, expected.grad)

@@ -19,15 +19,15 @@ from graphsage.kernels.buffers import FRESH
 from graphsage.kernels.compiled.library import library
 from graphsage.kernels.dropout import dropout
 from graphsage.kernels.gather import gather_max, gather_mean, gather_sum
-from graphsage.kernels.join import gather_joined
 from graphsage.kernels.lstm_rows import lstm_over_rows
 from graphsage.kernels.maximum import gathered_maximum
 from graphsage.kernels.neighborhood import Hoods
 from graphsage.kernels.pool import winners_sum
 from graphsage.kernels.random import Stream
+from graphsage.kernels.relu_l2norm import relu_l2norm
 from graphsage.kernels.rows import scaled_rows
 from graphsage.kernels.sample import sample_and_extend, sample_last_hop
-from graphsage.kernels.unit import relu_unit
+from graphsage.kernels.self_and_mean import gather_self_and_mean
 from graphsage.sampling.minibatch import sample_minibatch
 from neighborhoods import dense, ragged
 
@@ -74,7 +74,7 @@ def test_gathered_rows_and_means_agree(
     shift, scale = normal(seed + 2, 7).to(device), normal(seed + 3, 7).exp().to(device)
     nodes = torch.arange(graph.num_nodes, device=device)
     for hoods in neighborhoods(graph, nodes, seed, size):
-        same(*both(lambda hoods=hoods: gather_joined(tables, hoods, mixed, shift, scale)))
+        same(*both(lambda hoods=hoods: gather_self_and_mean(tables, hoods, mixed, shift, scale)))
 
 
 @every_device
@@ -97,7 +97,7 @@ def test_relu_and_unit_length_agree(device: str, relu: bool, unit: bool, rows: i
     h = normal(seed, rows, dim).to(device)
     if relu:
         h[0] = -h[0].abs()  # a row that ReLU silences
-    same(*both(lambda: gradients(lambda x: relu_unit(x, relu, unit), h, seed)))
+    same(*both(lambda: gradients(lambda x: relu_l2norm(x, relu, unit), h, seed)))
 
 
 @every_device
@@ -184,7 +184,7 @@ def test_wide_rows_agree_on_any_number_of_threads(dtype: torch.dtype) -> None:
     hood = dense(index, keys % 5 != 0, keys, rows)
 
     def compute() -> tuple[Tensor, ...]:
-        joined = [gather_joined([table], (hood,), mixed, shift, scale) for mixed in (False, True)]
+        joined = [gather_self_and_mean([table], (hood,), mixed, shift, scale) for mixed in (False, True)]
         best, winner = gathered_maximum(normal(3, 90, 131), index, FRESH)
         total = winners_sum(normal(4, 400, 131), normal(5, 90, 70), index, winner)
         return *joined, scaled_rows([table], rows, shift, scale), best, winner, total
@@ -212,9 +212,9 @@ def test_an_index_out_of_range_is_an_error_and_nothing_is_read() -> None:
     negative = ragged(torch.tensor([0, -1]), torch.tensor([0, 1, 2]), keys)
     beyond = ragged(torch.tensor([0, 1]), torch.tensor([0, 1, 99]), keys)
     for compute in (
-        lambda: gather_joined([table], (wrong,), False, one, one),
-        lambda: gather_joined([table], (dense(keys[:, None], keys > -1, keys, keys + 3),), True, one, one),
-        lambda: gather_joined([table], (beyond,), False, one, one),
+        lambda: gather_self_and_mean([table], (wrong,), False, one, one),
+        lambda: gather_self_and_mean([table], (dense(keys[:, None], keys > -1, keys, keys + 3),), True, one, one),
+        lambda: gather_self_and_mean([table], (beyond,), False, one, one),
         lambda: gather_mean(table, negative),
         lambda: gather_sum(table, beyond),
         lambda: gathered_maximum(table, wrong.index, FRESH),

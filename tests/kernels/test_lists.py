@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from forms import both
 from graphsage.kernels import backend
 from graphsage.kernels.compiled.library import library
-from graphsage.kernels.lists import neighbor_lists
+from graphsage.kernels.csr import neighbor_lists
 
 NODES = 9
 PAIRS = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=60)

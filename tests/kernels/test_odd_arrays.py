@@ -16,14 +16,14 @@ from graphsage.kernels.buffers import FRESH
 from graphsage.kernels.compiled.library import library
 from graphsage.kernels.dropout import dropout
 from graphsage.kernels.gather import gather_max, gather_mean, gather_sum
-from graphsage.kernels.join import gather_joined
 from graphsage.kernels.lstm_rows import lstm_over_rows
 from graphsage.kernels.maximum import gathered_maximum
 from graphsage.kernels.pool import winners_sum
 from graphsage.kernels.random import Stream
+from graphsage.kernels.relu_l2norm import relu_l2norm
 from graphsage.kernels.rows import scaled_rows
 from graphsage.kernels.sample import sample_and_extend, sample_last_hop
-from graphsage.kernels.unit import relu_unit
+from graphsage.kernels.self_and_mean import gather_self_and_mean
 from neighborhoods import dense, ragged
 
 pytestmark = pytest.mark.skipif(
@@ -68,7 +68,7 @@ def test_tables_of_any_kind_and_order_are_read(name: str) -> None:
     shift, scale = normal(1, 2 * dim)[::2], normal(2, dim).exp()
     for neighborhood in (DENSE, RAGGED):
         for mixed in (False, True):
-            agree(*both(lambda n=neighborhood, m=mixed: gather_joined([table], (n,), m, shift, scale)))
+            agree(*both(lambda n=neighborhood, m=mixed: gather_self_and_mean([table], (n,), m, shift, scale)))
     agree(*both(lambda: scaled_rows([table], ROWS, shift, scale)))
     if dim and table.dtype == torch.float32:
         for reduce in (gather_mean, gather_sum, gather_max):
@@ -82,7 +82,7 @@ def test_a_file_that_may_only_be_read_is_a_table(tmp_path: Path) -> None:
     np.save(tmp_path / "table.npy", TABLE.numpy())
     table = torch.from_numpy(np.load(tmp_path / "table.npy", mmap_mode="r"))
     for neighborhood in (DENSE, RAGGED):
-        same(*both(lambda n=neighborhood: gather_joined([table], (n,), False, torch.ones(6), torch.ones(6))))
+        same(*both(lambda n=neighborhood: gather_self_and_mean([table], (n,), False, torch.ones(6), torch.ones(6))))
     assert torch.equal(table, TABLE)
 
 
@@ -92,7 +92,7 @@ def test_numbers_of_rows_may_be_of_either_width(kind: torch.dtype) -> None:
     rows, index, offsets = ROWS.to(kind), INDEX.to(kind), OFFSETS.to(kind)
     hoods = dense(index, PRESENT, KEYS, rows), ragged(index.flatten(), offsets, KEYS, rows)
     for neighborhood in hoods:
-        same(*both(lambda n=neighborhood: gather_joined([TABLE], (n,), False, one, one)))
+        same(*both(lambda n=neighborhood: gather_self_and_mean([TABLE], (n,), False, one, one)))
     same(*both(lambda: scaled_rows([TABLE], rows, one, one)))
     same(*both(lambda: gathered_maximum(TABLE, index, FRESH)))
     same(*both(lambda: lstm_over_rows(TABLE, normal(1, 8, 6), normal(2, 8, 2), normal(3, 8), index)))
@@ -107,8 +107,8 @@ def test_numbers_that_lie_apart_are_read() -> None:
     rows = torch.stack([ROWS, ROWS + 100], dim=1)[:, 0]
     hood = dense(apart, torch.stack([PRESENT, ~PRESENT], dim=1)[:, 0], KEYS, rows)
     one = torch.ones(1).expand(6)
-    expected = gather_joined([TABLE], (DENSE,), False, torch.ones(6), torch.ones(6))
-    same(gather_joined([TABLE], (hood,), False, one, one), expected)
+    expected = gather_self_and_mean([TABLE], (DENSE,), False, torch.ones(6), torch.ones(6))
+    same(gather_self_and_mean([TABLE], (hood,), False, one, one), expected)
     assert torch.equal(gathered_maximum(TABLE, apart, FRESH)[0], gathered_maximum(TABLE, INDEX, FRESH)[0])
     indptr, keys = torch.arange(0, 20, 2)[:10].repeat_interleave(2)[::2], KEYS[:1].expand(4)
     same(*both(lambda: sample_last_hop(indptr, torch.arange(36)[::2] % 9, rows, keys, 1, 3)))
@@ -116,7 +116,7 @@ def test_numbers_that_lie_apart_are_read() -> None:
 
 def test_offsets_need_not_begin_at_zero() -> None:
     later = ragged(INDEX.flatten(), OFFSETS[1:], KEYS[1:], ROWS[1:])
-    same(*both(lambda: gather_joined([TABLE], (later,), True, torch.zeros(6), torch.ones(6))))
+    same(*both(lambda: gather_self_and_mean([TABLE], (later,), True, torch.zeros(6), torch.ones(6))))
 
 
 @pytest.mark.parametrize("kind", [torch.int32, torch.int64])
@@ -124,7 +124,7 @@ def test_offsets_are_not_cut_to_the_width_of_the_index(kind: torch.dtype) -> Non
     """More than 2^31 edges between fewer nodes: 64 bits of one beside 32 of the other."""
     beyond = ragged(INDEX.flatten().to(kind), torch.tensor([0, 2, (1 << 32) + 4]), KEYS[:2], ROWS[:2])
     with pytest.raises(IndexError, match="out of range"):
-        gather_joined([TABLE], (beyond,), False, torch.ones(6), torch.ones(6))
+        gather_self_and_mean([TABLE], (beyond,), False, torch.ones(6), torch.ones(6))
     with pytest.raises(IndexError, match="out of range"):
         gather_sum(TABLE, beyond)
 
@@ -133,8 +133,8 @@ def test_offsets_are_not_cut_to_the_width_of_the_index(kind: torch.dtype) -> Non
 def test_results_go_into_buffers_of_any_width_and_order(order: str) -> None:
     shift, scale = normal(1, 6), normal(2, 6)
     wide = torch.full((5, 20), 7.0) if order == "rows" else torch.full((20, 5), 7.0).t()
-    gather_joined([TABLE], (DENSE,), False, shift, scale, out=wide[:4])
-    same(wide[:4, :12], gather_joined([TABLE], (DENSE,), False, shift, scale))
+    gather_self_and_mean([TABLE], (DENSE,), False, shift, scale, out=wide[:4])
+    same(wide[:4, :12], gather_self_and_mean([TABLE], (DENSE,), False, shift, scale))
     assert (wide[4:] == 7).all()
     assert (wide[:, 12:] == 7).all()
     wide = torch.full((4, 9), 7.0) if order == "rows" else torch.full((9, 4), 7.0).t()
@@ -146,14 +146,14 @@ def test_results_go_into_buffers_of_any_width_and_order(order: str) -> None:
 @pytest.mark.parametrize("width", [11, 5])
 def test_a_buffer_that_is_too_narrow_is_refused(width: int) -> None:
     with pytest.raises((AssertionError, RuntimeError)):
-        gather_joined([TABLE], (DENSE,), False, torch.ones(6), torch.ones(6), out=torch.empty(4, width))
+        gather_self_and_mean([TABLE], (DENSE,), False, torch.ones(6), torch.ones(6), out=torch.empty(4, width))
 
 
 def test_nothing_comes_of_nothing() -> None:
     none, keys = torch.empty(0, dtype=torch.int64), KEYS[:0]
     nobody = [dense(INDEX[:0], PRESENT[:0], keys), ragged(none, torch.zeros(1).long(), keys)]
     for neighborhood in nobody:
-        assert gather_joined([TABLE], (neighborhood,), True, torch.ones(6), torch.ones(6)).shape == (0, 6)
+        assert gather_self_and_mean([TABLE], (neighborhood,), True, torch.ones(6), torch.ones(6)).shape == (0, 6)
     assert scaled_rows([TABLE], none, torch.ones(6), torch.ones(6)).shape == (0, 6)
     assert gather_max(TABLE, nobody[1]).shape == (0, 6)
     assert gathered_maximum(TABLE, INDEX[:0], FRESH)[0].shape == (0, 6)
@@ -163,7 +163,7 @@ def test_nothing_comes_of_nothing() -> None:
     same(*both(lambda: sample_last_hop(torch.zeros(10).long(), none, ROWS, KEYS, 1, 3)))
     for shape in ((0, 3), (3, 0)):
         assert dropout(torch.ones(shape), 0.5, KEYS[: shape[0]], 0).shape == shape
-        assert relu_unit(torch.ones(shape), True, True).shape == shape
+        assert relu_l2norm(torch.ones(shape), True, True).shape == shape
     with pytest.raises(IndexError):
         gathered_maximum(TABLE, INDEX[:, :0], FRESH)
 
@@ -173,7 +173,7 @@ def test_odd_values_come_out_as_they_do_in_torch(value: float) -> None:
     h = normal(0, 4, 6)
     h[0, 2] = h[2] = value
     for relu, unit in ((True, True), (True, False), (False, True)):
-        agree(*both(lambda r=relu, u=unit: gradients(lambda x: relu_unit(x, r, u), h, 1)))
+        agree(*both(lambda r=relu, u=unit: gradients(lambda x: relu_l2norm(x, r, u), h, 1)))
     agree(*both(lambda: gradients(lambda x: dropout(x, 0.5, KEYS, 0), h, 1)))
     agree(*both(lambda: gathered_maximum(h, INDEX % 4, FRESH)[0]))
     agree(*both(lambda: lstm_over_rows(h, torch.ones(8, 6), torch.ones(8, 2), torch.zeros(8), INDEX % 4)))
@@ -213,7 +213,7 @@ def test_threads_of_python_do_not_disturb_each_other() -> None:
         torch.set_num_threads(1 + turn % 3)
         best, winner = gathered_maximum(table, index, FRESH)
         total = winners_sum(best, table, index, winner)
-        return gather_joined([table], (hood,), False, one, one), best, winner, total
+        return gather_self_and_mean([table], (hood,), False, one, one), best, winner, total
 
     expected = compute(0)
     with ThreadPoolExecutor(4) as pool:

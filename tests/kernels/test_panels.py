@@ -13,7 +13,7 @@ from graphs import SEEDS, graphs, normal
 from graphsage.graph.graph import Graph
 from graphsage.inference import embed
 from graphsage.kernels import backend
-from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled import bindings
 from graphsage.kernels.compiled.library import library
 from graphsage.kernels.gather import gather_max, gather_mean, gather_sum
 from graphsage.kernels.neighborhood import Neighborhood
@@ -27,15 +27,15 @@ REDUCES: list[Callable[[Tensor, Neighborhood], Tensor]] = [gather_mean, gather_s
 def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that are called, by name."""
     names: list[str] = []
-    call = forms.call
-    monkeypatch.setattr(forms, "call", lambda name, *arguments: (names.append(name), call(name, *arguments)))
+    call = bindings.call
+    monkeypatch.setattr(bindings, "call", lambda name, *arguments: (names.append(name), call(name, *arguments)))
     return names
 
 
 def small(patch: pytest.MonkeyPatch, part_rows: int) -> None:
     """Small tables are read in panels too, `part_rows` at a time."""
-    patch.setattr(forms, "PART_ROWS", part_rows)
-    patch.setattr(forms, "_panels_pay", lambda *_: True)
+    patch.setattr(bindings, "PART_ROWS", part_rows)
+    patch.setattr(bindings, "_panels_pay", lambda *_: True)
 
 
 @few
@@ -70,7 +70,7 @@ def test_a_neighbor_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPat
 
 
 def test_panels_are_read_where_that_pays(called: list[str]) -> None:
-    rows, width = forms.PART_ROWS + 1, 17
+    rows, width = bindings.PART_ROWS + 1, 17
     table = torch.zeros(rows, width)
     for each, expected in ((4, "reduce_rows"), (13, "reduce_panels")):
         index = torch.arange(each * rows, dtype=torch.int32).remainder_(rows).view(rows, each).sort(dim=1).values

@@ -13,11 +13,11 @@ from forms import SIZES, both, few, gradients, same
 from graphs import SEEDS, normal
 from graphsage.kernels import backend
 from graphsage.kernels.gather import gather_relu_max
-from graphsage.kernels.join import join
+from graphsage.kernels.linear_without_input_grad import linear_without_input_grad
 from graphsage.kernels.lstm import recur
 from graphsage.kernels.neighborhood import Consecutive
-from graphsage.kernels.product import frozen_linear
 from graphsage.kernels.random import Stream, permute
+from graphsage.kernels.self_and_mean import self_and_mean
 from graphsage.kernels.sequences import permutations
 from graphsage.kernels.softmax import softmax_cross_entropy
 
@@ -44,7 +44,7 @@ def consecutive(rows: int, size: int, gap: int, seed: int, device: str) -> tuple
 @given(case=CONSECUTIVE)
 def test_joined_rows_agree(device: str, mixed: bool, case: tuple[int, int, int, int]) -> None:
     h, neighborhood = consecutive(*case, device)
-    same(*both(lambda: gradients(lambda x: join(x, neighborhood, mixed), h, case[3])))
+    same(*both(lambda: gradients(lambda x: self_and_mean(x, neighborhood, mixed), h, case[3])))
 
 
 @every_device
@@ -123,7 +123,7 @@ def test_a_product_of_half_precision_rows_sums_in_float32(device: str) -> None:
     x, weight = normal(0, 9, 8).to(device, torch.bfloat16), normal(1, 4, 6).to(device)
     x[:, 6:] = 0
     weight.requires_grad_()
-    out = frozen_linear(x, weight)
+    out = linear_without_input_grad(x, weight)
     assert out.dtype == torch.float32
     expected = x[:, :6].float() @ weight.detach().bfloat16().float().t()
     torch.testing.assert_close(out, expected, rtol=1e-5, atol=1e-5)

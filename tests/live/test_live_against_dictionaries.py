@@ -17,9 +17,9 @@ from graphsage.live import store
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.embed import LiveEncoder
 from graphsage.live.keys import node_key
+from graphsage.live.materialize import whole
 from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph
-from graphsage.live.whole import whole
 
 ALL = [f"n{i}" for i in range(9)]
 NAMES = st.sampled_from(ALL)

@@ -16,8 +16,8 @@ from graphsage.live.backup import backup, restore, verify
 from graphsage.live.cap import Cap
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.faults import POINTS, arm
+from graphsage.live.materialize import whole
 from graphsage.live.store import LiveGraph, create_store
-from graphsage.live.whole import whole
 
 NODES = {f"n{i}": features_of(f"n{i}") for i in range(6)}
 EDGES = {("n0", "n1"), ("n1", "n2"), ("n3", "n4")}

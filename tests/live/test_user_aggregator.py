@@ -9,8 +9,8 @@ from live_models import overlay_of, vectors
 from torch import Tensor, nn
 
 import graphsage as gs
-from graphsage.inference.blocks.embed import embed_in_blocks
-from graphsage.inference.blocks.plan import Budget
+from graphsage.inference.out_of_core.embed import embed_in_blocks
+from graphsage.inference.out_of_core.plan import Budget
 from graphsage.kernels.gather import gather_max, gather_mean
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.model.aggregators import AGGREGATORS

@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 
 from graphsage.errors import ConfigError
 from graphsage.serving.app import make_app
-from graphsage.serving.gate import local_names
 from graphsage.serving.keys import ApiKeys, load_keys
+from graphsage.serving.request_limits import local_names
 from graphsage.serving.run import check_address
 from graphsage.serving.service import Service
 from graphsage.serving.settings import Settings

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import graphsage as gs
-from graphsage.inference import place
+from graphsage.inference import feature_placement
 from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import sample_minibatch
 from planted import SMALL, planted_graph, planted_split
@@ -46,10 +46,10 @@ def test_features_that_do_not_fit_on_a_gpu_are_read_over_the_bus(options: dict, 
     graph = planted_graph()
     one = gs.train(graph, planted_split(graph), device="cuda", **{**SMALL, **options})
     expected = one.embed(graph)
-    monkeypatch.setattr(place, "SHARE", 0.0)
+    monkeypatch.setattr(feature_placement, "SHARE", 0.0)
     two = gs.train(graph, planted_split(graph), device="cuda", **{**SMALL, **options})
     torch.testing.assert_close(two.embed(graph), expected, atol=1e-4, rtol=1e-3)
-    assert not place.place(graph, two.device).features.is_cuda
+    assert not feature_placement.place(graph, two.device).features.is_cuda
 
 
 @pytest.mark.parametrize("aggregator", ["mean", "pool", "lstm"])

@@ -12,7 +12,7 @@ from graphsage.errors import ConfigError
 
 if TYPE_CHECKING:
     from graphsage.cli.opening import Opened
-    from graphsage.inference.blocks.embed import Embedded
+    from graphsage.inference.out_of_core.embed import Embedded
 
 PANEL = "Graphs larger than memory"
 
@@ -68,7 +68,7 @@ def embed(opened: "Opened", blocks: Blocks, work: Path) -> "Embedded":
     from graphsage.cli.output import block_progress, say
     from graphsage.cluster.executors import executor_for
     from graphsage.graph.external.size import parse_size
-    from graphsage.inference.blocks.embed import embed_in_blocks
+    from graphsage.inference.out_of_core.embed import embed_in_blocks
 
     assert blocks.memory is not None
     memory, workers = parse_size(blocks.memory, "--memory"), 1 if blocks.workers is None else blocks.workers

@@ -68,7 +68,7 @@ def open_run(run: Path, data: str | None, device: str) -> Opened:
     with working(f"reading {run}"):
         from graphsage.datasets.open import open_data
         from graphsage.inference.export import graph_for
-        from graphsage.inference.own_data import open_own
+        from graphsage.inference.training_data import open_own
 
         model = load_run(run, device)
         spec = data if data is not None else model.about.get("data")

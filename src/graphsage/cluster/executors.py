@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 from graphsage.errors import ConfigError
-from graphsage.inference.blocks.embed import Executor, InProcess
+from graphsage.inference.out_of_core.embed import Executor, InProcess
 
 
 @contextmanager

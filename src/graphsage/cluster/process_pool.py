@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from graphsage.errors import OutputError
-from graphsage.inference.blocks.infer import infer_block
+from graphsage.inference.out_of_core.infer import infer_block
 
 DEATHS = 3  # in a row, without a block between them
 

@@ -88,7 +88,7 @@ def _infer_block(folder: str, stage: int, block: int) -> str:
     import ray
     import torch
 
-    from graphsage.inference.blocks.infer import infer_block
+    from graphsage.inference.out_of_core.infer import infer_block
 
     torch.set_num_threads(1)
     infer_block(Path(folder), stage, block)

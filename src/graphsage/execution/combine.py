@@ -4,10 +4,10 @@ import torch
 from torch import Tensor, nn
 
 from graphsage.kernels.buffers import Buffers
+from graphsage.kernels.linear_without_input_grad import linear_without_input_grad
 from graphsage.kernels.neighborhood import Hoods, joined_rows
-from graphsage.kernels.product import frozen_linear
+from graphsage.kernels.relu_l2norm import linear_relu_l2norm, relu_l2norm
 from graphsage.kernels.rows import frozen_rows
-from graphsage.kernels.unit import frozen_relu_unit, relu_unit
 from graphsage.model.layer import SageLayer
 
 
@@ -25,14 +25,14 @@ def combine(layer: SageLayer, own: Tensor, aggregated: Tensor, buffers: Buffers)
     """h^k from h_v and h_N. `own` may be zero-padded or in half precision; then it has no gradient."""
     weight = layer.weight
     if isinstance(weight, nn.Linear) and _frozen_on_cpu(weight, own, aggregated):
-        return frozen_relu_unit(own, aggregated, weight.weight, layer.activation, layer.normalize, buffers)
+        return linear_relu_l2norm(own, aggregated, weight.weight, layer.activation, layer.normalize, buffers)
     if own.shape[1] == layer.in_dim or not isinstance(weight, nn.Linear):
         x = torch.cat([own[:, : layer.in_dim].to(aggregated.dtype), aggregated], dim=1)
         return transform(layer, x, buffers)
     # Zero-padded rows: two products with aligned factors instead of one with an unaligned one.
     own_weight, neighbor_weight = weight.weight[:, : layer.in_dim], weight.weight[:, layer.in_dim :]
-    h = torch.addmm(frozen_linear(own, own_weight), aggregated, neighbor_weight.contiguous().t())
-    return relu_unit(h if weight.bias is None else h + weight.bias, layer.activation, layer.normalize, buffers)
+    h = torch.addmm(linear_without_input_grad(own, own_weight), aggregated, neighbor_weight.contiguous().t())
+    return relu_l2norm(h if weight.bias is None else h + weight.bias, layer.activation, layer.normalize, buffers)
 
 
 def transform(layer: SageLayer, x: Tensor, buffers: Buffers) -> Tensor:
@@ -41,13 +41,13 @@ def transform(layer: SageLayer, x: Tensor, buffers: Buffers) -> Tensor:
     if not isinstance(weight, nn.Linear):
         h: Tensor = weight(x)
     elif _frozen_on_cpu(weight, x):
-        return frozen_relu_unit(x, None, weight.weight, layer.activation, layer.normalize, buffers)
+        return linear_relu_l2norm(x, None, weight.weight, layer.activation, layer.normalize, buffers)
     elif x.shape[1] > weight.in_features or x.dtype != weight.weight.dtype:  # zero-padded or half-precision rows
-        h = frozen_linear(x, weight.weight)
+        h = linear_without_input_grad(x, weight.weight)
         h = h if weight.bias is None else h + weight.bias
     else:
         h = weight(x)
-    return relu_unit(h, layer.activation, layer.normalize, buffers)
+    return relu_l2norm(h, layer.activation, layer.normalize, buffers)
 
 
 def _frozen_on_cpu(weight: nn.Linear, own: Tensor, *aggregated: Tensor) -> bool:

@@ -12,7 +12,7 @@ from graphsage.execution.strategies import MaxPool, MeanPool, SelfAndMean, last_
 from graphsage.kernels.buffers import FRESH, Buffers
 from graphsage.kernels.gather import gather_max, gather_mean, gather_sum
 from graphsage.kernels.neighborhood import Ragged
-from graphsage.kernels.unit import relu_unit
+from graphsage.kernels.relu_l2norm import relu_l2norm
 from graphsage.model.aggregators.pool import PoolAggregator
 from graphsage.model.layer import BlockDiagonal, SageLayer
 
@@ -113,7 +113,7 @@ class RowsFirst:
         linears = [weight] if isinstance(weight, nn.Linear) else [weight.self_weight, weight.neighbor_weight]
         if linears[0].bias is not None:
             out += torch.cat([linear.bias for linear in linears])
-        out.copy_(relu_unit(out, self.layer.activation, self.layer.normalize))
+        out.copy_(relu_l2norm(out, self.layer.activation, self.layer.normalize))
 
     @property
     def _neighbor_weight(self) -> Tensor:

@@ -14,7 +14,7 @@ from graphsage.execution.combine import combine, own_rows, transform
 from graphsage.kernels.backend import on_triton
 from graphsage.kernels.buffers import Buffers
 from graphsage.kernels.gather import gather_mean, gather_relu_max
-from graphsage.kernels.join import gather_joined, join
+from graphsage.kernels.linear_without_input_grad import linear_without_input_grad, padded
 from graphsage.kernels.lstm import recur
 from graphsage.kernels.lstm_rows import lstm_over_rows
 from graphsage.kernels.neighborhood import (
@@ -29,8 +29,8 @@ from graphsage.kernels.neighborhood import (
     stacked,
 )
 from graphsage.kernels.pool import frozen_relu_max
-from graphsage.kernels.product import frozen_linear, padded
 from graphsage.kernels.rows import scaled_rows
+from graphsage.kernels.self_and_mean import gather_self_and_mean, self_and_mean
 from graphsage.kernels.sequences import CELLS, last_states, permutations, permuted
 from graphsage.model.aggregators import Aggregator
 from graphsage.model.aggregators.gcn import GCNAggregator
@@ -140,7 +140,7 @@ class SelfAndMean(Plain):
         first, width = neighborhoods[0], encoder.in_dim if self.self_in_mean else 2 * encoder.in_dim
         rows = joined_rows(first)
         buffer = self.input_buffer(encoder, tables, len(rows), width, rows.device, buffers, out)
-        x = gather_joined(tables, first, self.self_in_mean, encoder.shift, encoder.scale, buffer)
+        x = gather_self_and_mean(tables, first, self.self_in_mean, encoder.shift, encoder.scale, buffer)
         identities = () if encoder.identity is None else first
         return LayerInput(x, rows, identities, joined_keys(first), tuple(neighborhoods[1:]))
 
@@ -158,7 +158,7 @@ class SelfAndMean(Plain):
     def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
         hood = hoods[0]
         if len(hoods) == 1 and isinstance(hood, Consecutive):
-            return transform(self.layer, join(h, hood, self.self_in_mean, buffers), buffers)
+            return transform(self.layer, self_and_mean(h, hood, self.self_in_mean, buffers), buffers)
         aggregated = stacked([self.layer.aggregator(h, hood) for hood in hoods])
         if self.self_in_mean:
             return transform(self.layer, aggregated, buffers)
@@ -221,7 +221,7 @@ class LstmOverRows(Plain):
         single = lstm.num_layers == 1
         if single and isinstance(hood, Consecutive) and on_triton(h):
             plain = h.shape[1] == weight.shape[1] and h.dtype == weight.dtype
-            gates = h @ weight.t() if plain else frozen_linear(h, weight)
+            gates = h @ weight.t() if plain else linear_without_input_grad(h, weight)
             last = recur(gates, recurrent, biases[0] + biases[1], permutations(hood.keys, hood.size), hood.start)
             return last * hood.present[:, None]
         h = h[:, : lstm.input_size].to(weight.dtype)
@@ -266,7 +266,7 @@ def last_product(pool: PoolAggregator, h: Tensor) -> Tensor:
 
 def _product(h: Tensor, weight: Tensor) -> Tensor:
     plain = h.shape[1] == weight.shape[1] and h.dtype == weight.dtype
-    return h @ weight.t() if plain else frozen_linear(h, weight, h.dtype)
+    return h @ weight.t() if plain else linear_without_input_grad(h, weight, h.dtype)
 
 
 def _num_identities(encoder: Encoder) -> int:

@@ -10,7 +10,7 @@ from torch import Tensor
 from graphsage.errors import GraphError
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import NodeIds
-from graphsage.kernels.lists import lists_of_codes, neighbor_lists
+from graphsage.kernels.csr import lists_of_codes, neighbor_lists
 
 _MAX_CLASSES = 1_000_000  # a larger number is an id, and would ask for a matrix of that height
 _CHECK_ROWS = 1 << 16  # rows of features checked at once: bounds memory on mapped tables

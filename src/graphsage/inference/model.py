@@ -19,7 +19,7 @@ from graphsage.graph.check import check_graph
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
 from graphsage.inference.embed import embed_exact, embed_sampled
-from graphsage.inference.place import place
+from graphsage.inference.feature_placement import place
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.sampling.minibatch import SamplingConfig
@@ -103,7 +103,7 @@ class Model:
         """The graph the model was trained on, with features: opened from where it was, once."""
         if self._own is None:
             from graphsage.inference.export import graph_for
-            from graphsage.inference.own_data import open_own
+            from graphsage.inference.training_data import open_own
 
             self._own = graph_for(self, open_own(self.about))
         return self._own
@@ -111,7 +111,7 @@ class Model:
     def attach(self, graph: Graph | None, new_nodes: Any = None, new_edges: Any = None) -> "Attached":
         """`graph` grown by tables of new nodes and edges; without a graph, one of the new rows alone."""
         from graphsage.inference.new_rows import attach
-        from graphsage.inference.own_data import table_spec
+        from graphsage.inference.training_data import table_spec
 
         attached = attach(graph, self.features, new_nodes, new_edges, table_spec(self.about))
         if attached.ignored:

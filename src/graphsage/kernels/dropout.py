@@ -5,7 +5,7 @@ from torch import Tensor
 
 from graphsage.kernels.backend import on_compiled, on_triton
 from graphsage.kernels.buffers import FRESH, Buffers
-from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled import bindings
 from graphsage.kernels.random import derive, key_step
 
 BLOCK_ROWS = 256  # 64-bit draws of so few rows stay in cache
@@ -44,7 +44,7 @@ def _drop(h: Tensor, p: float, keys: Tensor, counter: int, buffers: Buffers) -> 
 
         return fast.dropout(h, threshold, factor, keys, key_step(counter))
     if on_compiled(h, keys):
-        return forms.dropout(h, threshold, factor, keys, key_step(counter), buffers)
+        return bindings.dropout(h, threshold, factor, keys, key_step(counter), buffers)
     keys = derive(keys, counter)
     columns = torch.arange(h.shape[1], device=h.device)[None]
     out, zero = torch.empty_like(h), h.new_zeros(())

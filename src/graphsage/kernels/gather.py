@@ -6,7 +6,7 @@ from torch import Tensor
 
 from graphsage.kernels.backend import on_compiled, on_triton
 from graphsage.kernels.buffers import FRESH, Buffers
-from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled import bindings
 from graphsage.kernels.maximum import consecutive_maximum, gathered_maximum
 from graphsage.kernels.neighborhood import Consecutive, Neighborhood, Ragged
 
@@ -63,7 +63,7 @@ def _block(table: Tensor, hood: Consecutive) -> Tensor:
 def _reduced(table: Tensor, hood: Ragged, mode: str, buffers: Buffers) -> Tensor:
     frozen = not (table.requires_grad and torch.is_grad_enabled())
     if frozen and on_compiled(table):
-        return forms.reduce_rows(table, hood.index, hood.offsets, mode, buffers)
+        return bindings.reduce_rows(table, hood.index, hood.offsets, mode, buffers)
     if frozen and on_triton(table):
         from graphsage.kernels.triton import gather as fast
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from graphsage.kernels.backend import on_compiled
 from graphsage.kernels.buffers import FRESH, Buffers
-from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled import bindings
 
 BLOCK_ROWS = 512  # sequences that run together: their gates and states stay in cache from step to step
 TABLE_ROWS = 8192  # rows of the table whose gradient is made at once
@@ -77,7 +77,7 @@ def _step(gate: Tensor, table: Tensor, places: Tensor, bias: Tensor, before: Ten
     """To `gate` (R, 4H), the hidden state's part, add that of the rows at `places` and the bias, and activate it; write
     the cells and the hidden state, (R, H). At first there are no cells `before`, and `gate` holds nothing."""
     if on_compiled(gate, table, bias, cell, state):
-        forms.lstm_step(gate, table, places, bias, before, cell, state)
+        bindings.lstm_step(gate, table, places, bias, before, cell, state)
         return
     rows = table.index_select(0, places).add_(bias)
     gate.copy_(rows) if before is None else gate.add_(rows)
@@ -106,7 +106,7 @@ def _step_gradient(gates: Tensor, before: Tensor | None, cells: Tensor, d_hidden
                    out: Tensor) -> None:  # fmt: skip
     """Write the gradient of one step's gates into `out`; `d_cell` becomes that of the cells before."""
     if on_compiled(gates, cells, d_hidden, d_cell, out):
-        forms.lstm_step_gradient(gates, before, cells, d_hidden, d_cell, out)
+        bindings.lstm_step_gradient(gates, before, cells, d_hidden, d_cell, out)
         return
     enters, forgets, fresh, leaves = gates.chunk(4, dim=1)
     d_enters, d_forgets, d_fresh, d_leaves = out.chunk(4, dim=1)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from graphsage.kernels.backend import on_compiled
 from graphsage.kernels.buffers import Buffers
-from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled import bindings
 
 BLOCK_ROWS = 128  # candidates, winners and result of so few rows stay in cache
 
@@ -15,7 +15,7 @@ BLOCK_ROWS = 128  # candidates, winners and result of so few rows stay in cache
 def gathered_maximum(table: Tensor, index: Tensor, buffers: Buffers) -> tuple[Tensor, Tensor]:
     """table (M, D), index (R, S) -> best (R, D), and the slot of the first neighbor that has it, (R, D)."""
     if on_compiled(table, index):
-        return forms.gathered_maximum(table, index, buffers)
+        return bindings.gathered_maximum(table, index, buffers)
     slots = index.t().contiguous()
 
     def read(slot: int, rows: slice, out: Tensor) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from graphsage.kernels.backend import on_compiled
 from graphsage.kernels.buffers import FRESH, Buffers
-from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled import bindings
 from graphsage.kernels.maximum import gathered_maximum
 
 BLOCK_ROWS = 32  # the neighbors of so few rows stay in cache while every column picks its winners among them
@@ -59,7 +59,7 @@ class _FrozenReluMax(torch.autograd.Function):
 def winners_sum(grad: Tensor, x: Tensor, index: Tensor, winner: Tensor, buffers: Buffers = FRESH) -> Tensor:
     """Sum over rows r of grad[r, c] times row index[r, winner[r, c]] of x, for each column c: (C, D)."""
     if on_compiled(grad, x):
-        return forms.winners_sum(grad, x, index, winner, buffers)
+        return bindings.winners_sum(grad, x, index, winner, buffers)
     columns, dim = grad.shape[1], x.shape[1]
     pieces = next((count for count in range(1, 9) if dim % count == 0 and dim // count <= PIECE), 1)
     parts = x.view(-1, dim // pieces)  # row m of x is the rows m * pieces, m * pieces + 1, ... of this

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from graphsage.kernels.backend import on_compiled, on_triton
 from graphsage.kernels.buffers import Buffers
-from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled import bindings
 
 BLOCK_BYTES = 1 << 19
 
@@ -36,8 +36,8 @@ def scaled_rows(tables: Sequence[Tensor], nodes: Tensor, shift: Tensor, scale: T
 
 def _scaled(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out: Tensor) -> None:
     """In blocks that stay in cache from one pass to the next."""
-    if on_compiled(nodes, shift, scale) and forms.readable(table) and forms.writable(out):
-        forms.scaled_rows(table, nodes, shift, scale, out)
+    if on_compiled(nodes, shift, scale) and bindings.readable(table) and bindings.writable(out):
+        bindings.scaled_rows(table, nodes, shift, scale, out)
         return
     step = max(32, BLOCK_BYTES // max(4 * table.shape[1], 1)) if nodes.device.type == "cpu" else max(len(nodes), 1)
     direct = nodes.device.type == "cpu" and table.dtype == out.dtype and out.is_contiguous()

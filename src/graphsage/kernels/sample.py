@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from graphsage.kernels.backend import on_compiled, on_triton
-from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled import bindings
 from graphsage.kernels.random import GOLDEN, below_, derive, key_step, mix_
 
 BLOCK_ROWS = 2048  # 64-bit draws of so few rows stay in cache
@@ -46,8 +46,8 @@ def _fast(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: in
         from graphsage.kernels.triton import hop as triton
 
         return triton.hop(indptr, indices, rows, keys, key_step(layer), size, grow=grow)
-    if indptr.dtype == torch.int64 and 1 <= size <= forms.LARGEST_SAMPLE and on_compiled(indptr, keys):
-        return forms.hop(indptr, indices, rows, keys, key_step(layer), size, grow=grow)
+    if indptr.dtype == torch.int64 and 1 <= size <= bindings.LARGEST_SAMPLE and on_compiled(indptr, keys):
+        return bindings.hop(indptr, indices, rows, keys, key_step(layer), size, grow=grow)
     return None
 
 

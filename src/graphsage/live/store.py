@@ -22,9 +22,9 @@ from graphsage.live.faults import fault
 from graphsage.live.generation import Generation, open_generation, with_text_ids, write_generation
 from graphsage.live.journal import JOURNAL, START, Journal, open_journal
 from graphsage.live.manifest import Manifest, is_store, lock_store, read_manifest, write_manifest
+from graphsage.live.materialize import whole
 from graphsage.live.overlay import Overlay
 from graphsage.live.snapshot import clean, snapshot
-from graphsage.live.whole import whole
 
 GROUP = 256  # changes journaled with one fsync at most
 _CATCH_UP = 64  # changes that may be left for the moment when everybody waits

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from graphsage.live.store import Version
 from graphsage.serving.batcher import Answer
-from graphsage.serving.loaded import Loaded
+from graphsage.serving.served_model import Loaded
 
 
 def json_response(content: Any, status: int = 200) -> Response:

@@ -11,10 +11,10 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from graphsage.errors import DataError, OutputError, StoreError, UnknownNodeError
-from graphsage.serving import about, reads, writes
-from graphsage.serving.gate import Gate
+from graphsage.serving import admin_routes, reads, writes
 from graphsage.serving.keys import ApiKeys
 from graphsage.serving.problem import Problem, problem_body
+from graphsage.serving.request_limits import Gate
 from graphsage.serving.schemas import ProblemAnswer
 from graphsage.serving.service import Service
 from graphsage.version import __version__
@@ -41,7 +41,7 @@ def make_app(service: Service, keys: ApiKeys | None = None, names: frozenset[byt
     app = FastAPI(title="graphsage", version=__version__, summary="Embeddings of nodes that were not there before.",
                   responses=known, docs_url=None, redoc_url=None, redirect_slashes=False)  # fmt: skip
     app.state.service = service
-    for part in (reads.router, writes.router, about.router):
+    for part in (reads.router, writes.router, admin_routes.router):
         app.include_router(part)
     _page(app)
     _errors(app)

@@ -16,9 +16,9 @@ from graphsage.live.overlay import Overlay
 from graphsage.live.overlay_view import Target
 from graphsage.live.rows import RowError
 from graphsage.live.store import LiveGraph, Version
-from graphsage.serving.loaded import Loaded
 from graphsage.serving.metrics import Metrics
 from graphsage.serving.problem import Problem, retry
+from graphsage.serving.served_model import Loaded
 
 
 @dataclass(frozen=True, eq=False)

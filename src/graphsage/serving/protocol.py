@@ -2,8 +2,8 @@
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from graphsage.serving.gate import Gate
 from graphsage.serving.problem import AT_THE_LIMIT, problem_body
+from graphsage.serving.request_limits import Gate
 
 
 def _raw(status: bytes, headers: bytes, body: bytes) -> bytes:

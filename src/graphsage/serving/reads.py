@@ -13,9 +13,9 @@ from graphsage.live.store import LiveGraph
 from graphsage.serving import schemas
 from graphsage.serving.answers import json_response, stamp, vectors
 from graphsage.serving.batcher import Answer, Job, NewNode
-from graphsage.serving.lean import LeanRoute
-from graphsage.serving.loaded import Loaded
+from graphsage.serving.json_route import LeanRoute
 from graphsage.serving.problem import Problem, retry
+from graphsage.serving.served_model import Loaded
 from graphsage.serving.service import Service
 
 router = APIRouter(tags=["read"], route_class=LeanRoute)

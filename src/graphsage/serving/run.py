@@ -14,10 +14,10 @@ import uvicorn
 
 from graphsage.errors import ConfigError
 from graphsage.serving.app import make_app
-from graphsage.serving.gate import local_names
 from graphsage.serving.keys import ApiKeys
 from graphsage.serving.memory import give_back
 from graphsage.serving.protocol import protocol_for
+from graphsage.serving.request_limits import local_names
 from graphsage.serving.service import Service
 from graphsage.serving.settings import Settings
 

@@ -8,9 +8,9 @@ from graphsage.live.faults import fault
 from graphsage.live.manifest import read_manifest
 from graphsage.live.store import LiveGraph
 from graphsage.serving.batcher import Batcher
-from graphsage.serving.follower import Follower
-from graphsage.serving.loaded import Loaded, load_model
+from graphsage.serving.index_updater import Follower
 from graphsage.serving.metrics import Metrics
+from graphsage.serving.served_model import Loaded, load_model
 from graphsage.serving.settings import Settings
 
 

@@ -11,7 +11,7 @@ from graphsage.live.change import Change, NodeChange
 from graphsage.live.rows import RowError
 from graphsage.serving import schemas
 from graphsage.serving.answers import changed
-from graphsage.serving.lean import LeanRoute
+from graphsage.serving.json_route import LeanRoute
 from graphsage.serving.problem import Problem
 from graphsage.serving.reads import service_of
 from graphsage.serving.service import Service

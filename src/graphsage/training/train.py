@@ -22,8 +22,8 @@ from graphsage.graph.check import check_graph
 from graphsage.graph.graph import Graph
 from graphsage.graph.paging import exceeds_memory, read_ahead
 from graphsage.graph.split import Split, training_graph
+from graphsage.inference.feature_placement import place
 from graphsage.inference.model import Model, input_tables, labeled
-from graphsage.inference.place import place
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config

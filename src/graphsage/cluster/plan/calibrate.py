@@ -21,12 +21,12 @@ from graphsage.cluster.plan.disk import disk_rates
 from graphsage.cluster.plan.profile import Profile, Rate
 from graphsage.cluster.plan.reduce import reduce_rates
 from graphsage.kernels.gather import gather_max, gather_mean
-from graphsage.kernels.join import bag_sum
 from graphsage.kernels.lstm_rows import lstm_over_rows
 from graphsage.kernels.memory import table as inference_table
 from graphsage.kernels.neighborhood import Dense, Ragged
 from graphsage.kernels.random import Stream
 from graphsage.kernels.sample import sample_last_hop
+from graphsage.kernels.self_and_mean import bag_sum
 from graphsage.model.aggregators.lstm import LSTMAggregator
 
 TABLES = tuple(2**power for power in (18, 21, 23, 25, 27, 29))  # bytes, from a level of cache to memory

@@ -21,8 +21,8 @@ from graphsage.cluster.plan.work import (
 )
 from graphsage.errors import ConfigError
 from graphsage.graph.external.size import shown_size
-from graphsage.inference.blocks.edges import EDGE_BYTES
-from graphsage.inference.blocks.plan import PROCESS_BYTES, ROW_BYTES, SOURCE_SHARE
+from graphsage.inference.out_of_core.edges import EDGE_BYTES
+from graphsage.inference.out_of_core.plan import PROCESS_BYTES, ROW_BYTES, SOURCE_SHARE
 
 PAGE = 4096
 SETUP_EDGE_BYTES = {True: 45, False: 15}

@@ -1,8 +1,8 @@
 #include "rows.h"
 
-/* kernels/join.py, gather_joined: each row's own features and its neighbors' mean, side by side or mixed. `offsets` is
+/* kernels/self_and_mean.py, gather_self_and_mean: each row's own features and its neighbors' mean, side by side or mixed. `offsets` is
    null where every row has `size` neighbors. */
-int gather_joined(const void *table, int64_t kind, int64_t stride, int64_t num_rows, int64_t dim, const int64_t *rows,
+int gather_self_and_mean(const void *table, int64_t kind, int64_t stride, int64_t num_rows, int64_t dim, const int64_t *rows,
                   const void *index, int64_t wide, int64_t entries, const int64_t *offsets, int64_t count, int64_t size,
                   const uint8_t *present, int64_t mixed, const float *shift, const float *scale, float *out,
                   int64_t out_stride, int64_t mean_at, int64_t threads) {

@@ -13,7 +13,6 @@ from graphsage.atomic import atomic_file
 from graphsage.errors import ConfigError
 from graphsage.graph.external.row_file import RowWriter
 from graphsage.graph.graph import Graph
-from graphsage.inference.blocks.embed import Embedded, Progress
 from graphsage.inference.export import (
     Column,
     check_suffix,
@@ -25,6 +24,7 @@ from graphsage.inference.export import (
     word2vec_lines,
 )
 from graphsage.inference.model import Model
+from graphsage.inference.out_of_core.embed import Embedded, Progress
 
 Batch = Mapping[str, Column]
 

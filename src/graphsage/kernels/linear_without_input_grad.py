@@ -12,17 +12,17 @@ def padded(width: int, dtype: torch.dtype) -> int:
     return -(-width // step) * step
 
 
-def frozen_linear(x: Tensor, weight: Tensor, kind: torch.dtype = torch.float32) -> Tensor:
+def linear_without_input_grad(x: Tensor, weight: Tensor, kind: torch.dtype = torch.float32) -> Tensor:
     """x (R, D) times weight (C, D) transposed, without a gradient for x: (R, C) of type `kind`.
 
     `x` may be wider than `weight`, by columns of zeros that pad its rows, and of half precision: then both factors are,
     and sums are float32 all the same.
     """
-    out: Tensor = _FrozenProduct.apply(x, weight, kind)  # type: ignore[no-untyped-call]
+    out: Tensor = _LinearWithoutInputGrad.apply(x, weight, kind)  # type: ignore[no-untyped-call]
     return out
 
 
-class _FrozenProduct(torch.autograd.Function):
+class _LinearWithoutInputGrad(torch.autograd.Function):
     @staticmethod
     def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, weight: Tensor, kind: torch.dtype) -> Tensor:
         ctx.save_for_backward(x)

@@ -18,11 +18,11 @@ from graphs import normal, star
 from graphsage.errors import ConfigError, DataError, OutputError
 from graphsage.graph.graph import Graph
 from graphsage.graph.storage import save_graph
-from graphsage.inference.blocks import embed as driver
-from graphsage.inference.blocks.embed import Embedded, embed_in_blocks
-from graphsage.inference.blocks.plan import Budget
-from graphsage.inference.blocks.work import locked
 from graphsage.inference.model import Model
+from graphsage.inference.out_of_core import embed as driver
+from graphsage.inference.out_of_core.embed import Embedded, embed_in_blocks
+from graphsage.inference.out_of_core.plan import Budget
+from graphsage.inference.out_of_core.work import locked
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.sampling.minibatch import SamplingConfig
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from graphsage.inference.place import place
+from graphsage.inference.feature_placement import place
 from planted import planted_graph
 
 

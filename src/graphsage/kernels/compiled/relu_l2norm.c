@@ -1,7 +1,7 @@
 #include "common.h"
 
-/* kernels/unit.py: ReLU and scaling to length 1 in place, and one over each row's length. */
-int relu_unit(float *x, int64_t count, int64_t dim, int64_t relu, int64_t unit, float epsilon, float *inverse,
+/* kernels/relu_l2norm.py: ReLU and scaling to length 1 in place, and one over each row's length. */
+int relu_l2norm(float *x, int64_t count, int64_t dim, int64_t relu, int64_t unit, float epsilon, float *inverse,
               int64_t threads) {
 #pragma omp parallel for schedule(static) num_threads(threads) if (count * dim > SERIAL)
     for (int64_t r = 0; r < count; r++) {
@@ -18,8 +18,8 @@ int relu_unit(float *x, int64_t count, int64_t dim, int64_t relu, int64_t unit, 
     return 0;
 }
 
-/* The gradient of what `relu_unit` was given, from that of its result y. */
-int relu_unit_gradient(const float *grad, const float *y, const float *inverse, int64_t count, int64_t dim, int64_t relu,
+/* The gradient of what `relu_l2norm` was given, from that of its result y. */
+int relu_l2norm_gradient(const float *grad, const float *y, const float *inverse, int64_t count, int64_t dim, int64_t relu,
                         int64_t unit, float epsilon, float *out, int64_t threads) {
 #pragma omp parallel for schedule(static) num_threads(threads) if (count * dim > SERIAL)
     for (int64_t r = 0; r < count; r++) {

@@ -1,6 +1,6 @@
 #include "common.h"
 
-/* kernels/lists.py: edges sorted by counting, first by column, then by row, which leaves each row's columns ascending;
+/* kernels/csr.py: edges sorted by counting, first by column, then by row, which leaves each row's columns ascending;
    repeated ones are dropped. Threads share the places that are written to, not the edges: at most CROWD of them, since
    each reads all. `starts` has room for n + 1, `between` and `lists` for an entry of each edge. */
 enum { CROWD = 8 };

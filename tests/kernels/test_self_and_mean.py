@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 
 from graphs import SEEDS
-from graphsage.kernels.join import gather_joined
+from graphsage.kernels.self_and_mean import gather_self_and_mean
 from neighborhoods import case, dense
 
 SHIFT, SCALE = torch.tensor([1.0, -2.0, 0.5]), torch.tensor([2.0, 0.1, 3.0])
@@ -24,7 +24,7 @@ def test_it_is_each_rows_own_vector_and_its_neighbors_mean(form: str, mixed: boo
             expected.append(x[[row, *neighbors]].mean(dim=0))
         else:
             expected.append(torch.cat([x[row], x[neighbors].mean(dim=0) if neighbors else torch.zeros(3)]))
-    found = gather_joined([made.table], (made.neighborhood,), mixed, SHIFT, SCALE)
+    found = gather_self_and_mean([made.table], (made.neighborhood,), mixed, SHIFT, SCALE)
     torch.testing.assert_close(found, torch.stack(expected), atol=1e-5, rtol=1e-5)
 
 
@@ -34,6 +34,6 @@ def test_a_row_has_the_same_bits_whether_or_not_somebody_else_has_no_neighbors(m
     n = made.neighborhood
     here = torch.nonzero(n.present).flatten()
     some = dense(n.index[here], n.present[here], n.keys[here], made.rows[here])
-    together = gather_joined([made.table], (n,), mixed, SHIFT, SCALE)
+    together = gather_self_and_mean([made.table], (n,), mixed, SHIFT, SCALE)
     assert 0 < len(here) < 6
-    assert torch.equal(gather_joined([made.table], (some,), mixed, SHIFT, SCALE), together[here])
+    assert torch.equal(gather_self_and_mean([made.table], (some,), mixed, SHIFT, SCALE), together[here])

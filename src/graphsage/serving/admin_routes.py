@@ -10,7 +10,7 @@ from starlette.responses import Response
 from graphsage.errors import GraphSageError
 from graphsage.serving import schemas
 from graphsage.serving.answers import changed, graph_version, json_response
-from graphsage.serving.lean import LeanRoute
+from graphsage.serving.json_route import LeanRoute
 from graphsage.serving.problem import Problem, retry
 from graphsage.serving.reads import service_of
 

@@ -39,13 +39,13 @@ def writable(out: Tensor) -> bool:
     return out.dtype == torch.float32 and readable(out)
 
 
-def gather_joined(table: Tensor, rows: Tensor, hood: Dense | Ragged, mixed: bool, shift: Tensor, scale: Tensor,
+def gather_self_and_mean(table: Tensor, rows: Tensor, hood: Dense | Ragged, mixed: bool, shift: Tensor, scale: Tensor,
                   out: Tensor, mean_at: int) -> None:  # fmt: skip
     assert len(out) >= len(rows)
     assert out.shape[1] >= mean_at + table.shape[1]
     index, wide = _index(hood.index)
     offsets, size = (_whole(hood.offsets), 0) if isinstance(hood, Ragged) else (None, hood.size)
-    call("gather_joined", table, KINDS[table.dtype], table.stride(0), *table.shape, _whole(rows), index, wide,
+    call("gather_self_and_mean", table, KINDS[table.dtype], table.stride(0), *table.shape, _whole(rows), index, wide,
          index.numel(), offsets, len(rows), size, hood.present.contiguous(), mixed,
          shift.contiguous(), scale.contiguous(), out, out.stride(0), mean_at)  # fmt: skip
 
@@ -108,15 +108,15 @@ def lstm_step_gradient(gates: Tensor, before: Tensor | None, cells: Tensor, d_st
     call("lstm_step_gradient", gates, before, cells, d_state, d_cells, d_gates, *d_state.shape)
 
 
-def relu_unit(x: Tensor, relu: bool, unit: bool, epsilon: float) -> Tensor:
+def relu_l2norm(x: Tensor, relu: bool, unit: bool, epsilon: float) -> Tensor:
     inverse = x.new_empty(len(x))
-    call("relu_unit", x, *x.shape, relu, unit, epsilon, inverse)
+    call("relu_l2norm", x, *x.shape, relu, unit, epsilon, inverse)
     return inverse
 
 
-def relu_unit_gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, epsilon: float,
+def relu_l2norm_gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, epsilon: float,
                        out: Tensor) -> None:  # fmt: skip
-    call("relu_unit_gradient", grad, y, inverse, *y.shape, relu, unit, epsilon, out)
+    call("relu_l2norm_gradient", grad, y, inverse, *y.shape, relu, unit, epsilon, out)
 
 
 def dropout(h: Tensor, threshold: int, factor: float, keys: Tensor, step: int, buffers: Buffers) -> Tensor:

@@ -12,16 +12,16 @@ import torch
 from graphsage.inference.embed import embed_exact
 from graphsage.inference.model import input_tables
 from graphsage.inference.nearest import NearestIndex, Vectors
+from graphsage.live.materialize import whole
 from graphsage.live.overlay import Overlay
 from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph
-from graphsage.live.whole import whole
 from graphsage.serving.batcher import Batcher, Job
 from graphsage.serving.index import SearchIndex
-from graphsage.serving.loaded import Loaded
 from graphsage.serving.map import UNKNOWN, NodeMap, stored_positions
 from graphsage.serving.memory import give_back
 from graphsage.serving.metrics import Metrics
+from graphsage.serving.served_model import Loaded
 from graphsage.serving.settings import Settings
 
 _log = logging.getLogger("graphsage.serving")

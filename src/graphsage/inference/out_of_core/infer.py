@@ -13,12 +13,12 @@ from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.execution.rows_first import RowsFirst, rows_first
 from graphsage.graph.external.row_file import RowFile
 from graphsage.graph.external.runs import Adjacency
-from graphsage.inference.blocks.edges import block_runs
-from graphsage.inference.blocks.plan import Stage
-from graphsage.inference.blocks.tables import CHUNK_ROWS, BlockRows, InputRows, Rows, gather, load
-from graphsage.inference.blocks.work import Work
 from graphsage.inference.bundle import load_bundle
 from graphsage.inference.embed import exact_keys
+from graphsage.inference.out_of_core.edges import block_runs
+from graphsage.inference.out_of_core.plan import Stage
+from graphsage.inference.out_of_core.tables import CHUNK_ROWS, BlockRows, InputRows, Rows, gather, load
+from graphsage.inference.out_of_core.work import Work
 from graphsage.kernels.memory import table
 from graphsage.kernels.neighborhood import Ragged, compact
 from graphsage.kernels.sequences import CELLS

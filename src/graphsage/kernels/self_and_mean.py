@@ -12,13 +12,13 @@ from torch import Tensor
 
 from graphsage.kernels.backend import on_compiled, on_triton
 from graphsage.kernels.buffers import FRESH, Buffers
-from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled import bindings
 from graphsage.kernels.neighborhood import Consecutive, Dense, Hoods, Ragged, joined_rows
 
 BLOCK_BYTES = 1 << 19  # gathered rows of one block stay in cache until they are scaled and written
 
 
-def gather_joined(
+def gather_self_and_mean(
     tables: Sequence[Tensor], hoods: Hoods, mixed: bool, shift: Tensor, scale: Tensor, out: Tensor | None = None
 ) -> Tensor:
     """From frozen tables (N, D_i) read side by side, shifted and scaled: no gradient, and never an (R, S, D) tensor.
@@ -55,8 +55,8 @@ def _gather(
             out=out, mean_at=0 if mixed else dim,
         )  # fmt: skip
         return
-    if on_compiled(rows, shift, scale) and forms.readable(table) and forms.writable(out):
-        forms.gather_joined(table, rows, hood, mixed, shift, scale, out, 0 if mixed else dim)
+    if on_compiled(rows, shift, scale) and bindings.readable(table) and bindings.writable(out):
+        bindings.gather_self_and_mean(table, rows, hood, mixed, shift, scale, out, 0 if mixed else dim)
         return
     own_out, mean_out = out[:, : table.shape[1]], out[:, 0 if mixed else dim :][:, : table.shape[1]]
     width = table.shape[1] * 4 if table.element_size() >= 4 else table.shape[1] * 16
@@ -98,15 +98,15 @@ def bag_sum(table: Tensor, hood: Dense | Ragged, start: int, stop: int) -> Tenso
     return F.embedding_bag(index, table, offsets - offsets[0], mode="sum", include_last_offset=True)
 
 
-def join(h: Tensor, hood: Consecutive, mixed: bool, buffers: Buffers = FRESH) -> Tensor:
+def self_and_mean(h: Tensor, hood: Consecutive, mixed: bool, buffers: Buffers = FRESH) -> Tensor:
     """From the rows that the layer below returned, of which the first are the rows themselves. With gradient; nothing
     is gathered."""
     assert hood.first_row == 0
-    joined: Tensor = _Join.apply(h, hood.present, hood.start, hood.size, mixed, buffers)  # type: ignore[no-untyped-call]
+    joined: Tensor = _SelfAndMean.apply(h, hood.present, hood.start, hood.size, mixed, buffers)  # type: ignore[no-untyped-call]
     return joined
 
 
-class _Join(torch.autograd.Function):
+class _SelfAndMean(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: torch.autograd.function.FunctionCtx,
@@ -120,7 +120,7 @@ class _Join(torch.autograd.Function):
         ctx.save_for_backward(present)
         ctx.about = (start, size, mixed, len(h), buffers)  # type: ignore[attr-defined]
         if on_triton(h):
-            from graphsage.kernels.triton import join as fast
+            from graphsage.kernels.triton import self_and_mean as fast
 
             return fast.forward(h.contiguous(), present, start, size, mixed)
         count, dim = len(present), h.shape[1]
@@ -138,7 +138,7 @@ class _Join(torch.autograd.Function):
         start, size, mixed, height, buffers = ctx.about  # type: ignore[attr-defined]
         grad = grads[0].contiguous()
         if on_triton(grad):
-            from graphsage.kernels.triton import join as fast
+            from graphsage.kernels.triton import self_and_mean as fast
 
             return fast.backward(grad, present, start, size, mixed, height), None, None, None, None, None
         count = len(present)

@@ -14,8 +14,8 @@ from graphsage.errors import ConfigError, one_of
 from graphsage.execution.rows_first import RowsFirst, rows_first
 from graphsage.graph.external.runs import Adjacency
 from graphsage.graph.external.size import shown_size
-from graphsage.inference.blocks.edges import EDGE_BYTES, RUN_EDGES, RUN_ROWS
-from graphsage.inference.blocks.tables import CHUNK_ROWS
+from graphsage.inference.out_of_core.edges import EDGE_BYTES, RUN_EDGES, RUN_ROWS
+from graphsage.inference.out_of_core.tables import CHUNK_ROWS
 from graphsage.model.encoder import Encoder
 from graphsage.model.layer import SageLayer
 

@@ -5,13 +5,13 @@ from torch import Tensor
 
 from graphsage.kernels.backend import on_compiled, on_triton
 from graphsage.kernels.buffers import FRESH, Buffers
-from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled import bindings
 
 EPSILON = 1e-12  # a zero vector stays zero: an isolated node with h = 0 must not become NaN
 BLOCK_ROWS = 512  # so few rows stay in cache from one pass to the next
 
 
-def relu_unit(x: Tensor, relu: bool, unit: bool, buffers: Buffers = FRESH) -> Tensor:
+def relu_l2norm(x: Tensor, relu: bool, unit: bool, buffers: Buffers = FRESH) -> Tensor:
     """x (R, D), rectified if `relu`, with every row scaled to length 1 if `unit`.
 
     `x` is overwritten if that saves a buffer, so it must be a fresh result that nothing else reads.
@@ -21,22 +21,22 @@ def relu_unit(x: Tensor, relu: bool, unit: bool, buffers: Buffers = FRESH) -> Te
     if not torch.is_grad_enabled() and not on_triton(x):
         _apply(x, relu, unit)
         return x
-    result: Tensor = _ReluUnit.apply(x, relu, unit, buffers)  # type: ignore[no-untyped-call]
+    result: Tensor = _ReluL2Norm.apply(x, relu, unit, buffers)  # type: ignore[no-untyped-call]
     return result
 
 
-def frozen_relu_unit(
+def linear_relu_l2norm(
     own: Tensor, aggregated: Tensor | None, weight: Tensor, relu: bool, unit: bool, buffers: Buffers = FRESH
 ) -> Tensor:
-    """relu_unit(concat(own, aggregated) W^T) on a CPU for `own` (R, D) without a gradient: nothing is concatenated."""
-    result: Tensor = _FrozenReluUnit.apply(own, aggregated, weight, relu, unit, buffers)  # type: ignore[no-untyped-call]
+    """relu_l2norm(concat(own, aggregated) W^T) on a CPU. `own` (R, D) has no gradient, and nothing is concatenated."""
+    result: Tensor = _LinearReluL2Norm.apply(own, aggregated, weight, relu, unit, buffers)  # type: ignore[no-untyped-call]
     return result
 
 
 def _apply(x: Tensor, relu: bool, unit: bool) -> Tensor:
     """In place; returns one over each row's length."""
     if on_compiled(x):
-        return forms.relu_unit(x, relu, unit, EPSILON)
+        return bindings.relu_l2norm(x, relu, unit, EPSILON)
     inverse = x.new_empty(len(x))
     for start in range(0, len(x), BLOCK_ROWS):
         block, by = x[start : start + BLOCK_ROWS], inverse[start : start + BLOCK_ROWS]
@@ -51,7 +51,7 @@ def _apply(x: Tensor, relu: bool, unit: bool) -> Tensor:
 def _gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, out: Tensor) -> None:
     """Write the gradient of what `_apply` was given into `out`."""
     if on_compiled(grad, y, out):
-        forms.relu_unit_gradient(grad, y, inverse, relu, unit, EPSILON, out)
+        bindings.relu_l2norm_gradient(grad, y, inverse, relu, unit, EPSILON, out)
         return
     for start in range(0, len(y), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
@@ -66,13 +66,13 @@ def _gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, 
             torch.ops.aten.threshold_backward.grad_input(into, h, 0, grad_input=into)  # into *= h > 0, in one pass
 
 
-class _ReluUnit(torch.autograd.Function):
+class _ReluL2Norm(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: torch.autograd.function.FunctionCtx, x: Tensor, relu: bool, unit: bool, buffers: Buffers
     ) -> Tensor:
         if on_triton(x):
-            from graphsage.kernels.triton import unit as fast
+            from graphsage.kernels.triton import relu_l2norm as fast
 
             y, inverse = fast.forward(x.contiguous(), relu, unit, EPSILON)
         else:
@@ -88,7 +88,7 @@ class _ReluUnit(torch.autograd.Function):
         relu, unit, buffers = ctx.about  # type: ignore[attr-defined]
         grad = grads[0].contiguous()
         if on_triton(y):
-            from graphsage.kernels.triton import unit as fast
+            from graphsage.kernels.triton import relu_l2norm as fast
 
             return fast.backward(grad, y, inverse, relu, unit, EPSILON), None, None, None
         out = buffers.take_like(grad)
@@ -96,7 +96,7 @@ class _ReluUnit(torch.autograd.Function):
         return out, None, None, None
 
 
-class _FrozenReluUnit(torch.autograd.Function):
+class _LinearReluL2Norm(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: torch.autograd.function.FunctionCtx,

@@ -4,13 +4,13 @@ import torch
 from torch import Tensor
 
 from graphsage.kernels.backend import on_compiled
-from graphsage.kernels.compiled import forms
+from graphsage.kernels.compiled import bindings
 
 
 def neighbor_lists(rows: Tensor, columns: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """Each row's columns, ascending and once each: indptr (n + 1,), indices. Rows and columns are 64 bits wide."""
     if on_compiled(rows, columns) and n < 2**31:
-        return forms.neighbor_lists(rows, columns, n)
+        return bindings.neighbor_lists(rows, columns, n)
     return lists_of_codes(torch.unique(rows * n + columns), n)
 
 

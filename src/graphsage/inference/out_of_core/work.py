@@ -15,7 +15,7 @@ from graphsage.atomic import atomic_file, writing
 from graphsage.errors import DataError, OutputError
 from graphsage.file_lock import FileLock, lock_folder
 from graphsage.graph.external.row_file import RowFile, RowWriter
-from graphsage.inference.blocks.plan import Stage
+from graphsage.inference.out_of_core.plan import Stage
 
 FORMAT = 1
 

@@ -15,12 +15,12 @@ from graphsage.graph.external.row_file import RowFile
 from graphsage.graph.external.runs import Adjacency
 from graphsage.graph.external.size import shown_size
 from graphsage.graph.storage import open_graph
-from graphsage.inference.blocks.identity import graph_identity, model_identity
-from graphsage.inference.blocks.infer import infer_block
-from graphsage.inference.blocks.plan import PROCESS_BYTES, Budget, plan_stages
-from graphsage.inference.blocks.tables import CHUNK_ROWS, BlockRows
-from graphsage.inference.blocks.work import Work, locked
 from graphsage.inference.model import Model, check_identity, input_tables
+from graphsage.inference.out_of_core.identity import graph_identity, model_identity
+from graphsage.inference.out_of_core.infer import infer_block
+from graphsage.inference.out_of_core.plan import PROCESS_BYTES, Budget, plan_stages
+from graphsage.inference.out_of_core.tables import CHUNK_ROWS, BlockRows
+from graphsage.inference.out_of_core.work import Work, locked
 
 Progress = Callable[[int, int], None]
 
