@@ -1,18 +1,21 @@
-"""The planner's tables of docs/scale.md: predictions beside the clock, and a simulation of graphs of many sizes."""
+"""The planner's tables of docs/scale.md: estimates beside measured times, and estimates for graphs of many sizes."""
 
-from generate_results import ROOT, result
+from generate_results import result
 
 
 def plan() -> str:
-    """The planner beside the clock."""
+    """Estimates beside measured times."""
     record = result("scale/plan")
-    lines = ["| not calibrated on | predicted | measured | predicted / measured |", "| --- | --- | --- | --- |"]
+    lines = [
+        "| not measured by the planner | predicted | measured | predicted / measured |",
+        "| --- | --- | --- | --- |",
+    ]
     for row in record["rows"]:
         lines.append(f"| {row['what']}: {row['label']} | {_time(row['predicted'])} | {_time(row['measured'])} | "
-                     f"{row['ratio']:.2f}{'' if row['within_2x'] else ' (missed)'} |")  # fmt: skip
-    note = (f"{record['within_2x']} of {len(record['rows'])} within 2 x; {record['clock']}, {record['threads']} "
-            f"thread{'s' if record['threads'] > 1 else ''} of {record['hardware']['cores']} cores. "
-            "[results/scale/plan.json](../results/scale/plan.json), `make results-plan`.")  # fmt: skip
+                     f"{row['ratio']:.2f}{'' if row['within'] else ' (missed)'} |")  # fmt: skip
+    note = (f"{record['within']} of {len(record['rows'])} within a factor of {record['factor']}; {record['clock']}, "
+            f"{_threads(record)} of {record['hardware']['cores']} cores. "
+            f"[results/scale/plan.json](../results/scale/plan.json), `{record['command']}`.")  # fmt: skip
     return "\n".join([*lines, "", note])
 
 
@@ -21,32 +24,36 @@ SCALES = ((10**6, 20, 1, 64e9), (10**7, 20, 1, 64e9), (10**8, 20, 4, 256e9), (10
 
 
 def scales() -> str:
-    """The planner's answers from 10^6 nodes to PinSage's 3 x 10^9: a simulation."""
-    from graphsage.cluster.plan.forecast import Cluster, training_epoch, whole_graph
-    from graphsage.cluster.plan.profile import Profile
-    from graphsage.cluster.plan.work import Graph, Model
-    from graphsage.graph.external.size import shown_size as size
+    """The planner's estimates from 10^6 nodes to PinSage's 3 x 10^9."""
+    import torch
 
-    profile, model = Profile.load(ROOT / "results" / "scale" / "profile.json"), Model()
-    lines = ["| nodes | edges | machines | folder | epoch: bytes gathered | products | time | memory | network | "
-             "inference: time | disk read |", "|" + " --- |" * 11]  # fmt: skip
+    from graphsage.cluster.plan import Machines, training_epoch, whole_graph
+    from graphsage.cluster.plan_rates import GraphSize, Rates
+    from graphsage.graph.external.size import shown_size as size
+    from graphsage.training.config import Config
+
+    record = result("scale/plan")
+    rates = Rates(**record["rates_of_scales"])
+    lines = ["| nodes | edges | machines | folder | epoch: time | memory | network | inference: time | disk read |",
+             "|" + " --- |" * 9]  # fmt: skip
     for nodes, degree, machines, memory in SCALES:
-        graph = Graph(nodes, nodes * degree, 256, 2)
-        cluster = Cluster(machines, memory=memory, disk=8e12)
-        epoch = training_epoch(graph, model, cluster, profile, targets=nodes // 10, batch_size=512 * machines)
-        embed = whole_graph(graph, model, cluster, profile)
-        no = "" if epoch.fits else " (more than there is)"
+        graph = GraphSize(nodes, nodes * degree, 256, torch.float16)
+        on = Machines(machines, memory=memory, disk=8e12)
+        epoch = training_epoch(graph, Config(batch_size=512 * machines), on, rates, nodes // 10)
+        embed = whole_graph(graph, Config(), on, rates)
+        too_much = " (more than available)" if epoch.problems else ""
         lines.append(f"| {nodes:,} | {graph.edges:,} | {machines} x {memory / 1e9:.0f} GB | "
-                     f"{size(graph.folder_bytes)} | {size(epoch.counts['bytes_gathered'])} | "
-                     f"{epoch.counts['flops'] / 1e12:,.0f} TFLOP | {_time(epoch.seconds)} | {size(epoch.memory)}{no} | "
+                     f"{size(graph.folder_bytes)} | {_time(epoch.seconds)} | {size(epoch.memory)}{too_much} | "
                      f"{size(epoch.network)} | {_time(embed.seconds)} | {size(embed.disk_read)} |")  # fmt: skip
-    note = ("**Simulation, not measured**, by `graphsage plan` with [results/scale/profile.json]"
-            f"(../results/scale/profile.json), rates of {profile.about['threads']} thread"
-            f"{'s' if profile.about['threads'] > 1 else ''} of a small virtual machine on every machine. 256 float16 "
-            "features, mean, sample sizes 25 and 10, 256 wide, a tenth of the nodes as targets, 512 targets a machine "
-            "and step, 10 Gbit/s, 8 TB of disk. Bytes, products, memory, network and disk are of one machine."
-            )  # fmt: skip
+    note = (f"**Estimates, not measured**, by `graphsage plan` with the rates of {_threads(record)} of a small virtual "
+            "machine. 256 float16 features, mean, sample sizes 25 and 10, width 256, 10% of the nodes are training "
+            "nodes, 512 targets per machine and step, 10 Gbit/s, 8 TB of disk. Memory, network and disk are per "
+            "machine.")  # fmt: skip
     return "\n".join([*lines, "", note])
+
+
+def _threads(record: dict[str, int]) -> str:
+    return f"{record['threads']} thread{'s' if record['threads'] > 1 else ''}"
 
 
 def _time(seconds: float) -> str:

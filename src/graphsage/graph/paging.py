@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+import os
 from pathlib import Path
 
 from torch import Tensor
@@ -34,6 +35,11 @@ def memory_available() -> int:
     except (OSError, KeyError, ValueError):
         return 1 << 62
     return min([free, *_cgroup_limits()])
+
+
+def memory_size() -> int:
+    """Bytes of memory of this machine, or the limit of the process's cgroup."""
+    return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *_cgroup_limits()])
 
 
 def _cgroup_limits() -> list[int]:

@@ -14,6 +14,7 @@ from graphsage.kernels.random import Stream
 
 TRAIN, VAL, TEST, NONE = 0, 1, 2, 3
 PARTS = {"train": TRAIN, "val": VAL, "test": TEST}
+CUT_EDGE_BYTES = 20  # peak memory per stored edge of `training_graph`, measured
 VALIDATION = 0.3  # of the nodes that are held out validate (section 4.1)
 
 

@@ -5,6 +5,7 @@ The files are those that `from_edges` and `save_graph` would write. Every edge g
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,11 @@ from graphsage.graph.external.size import shown_size
 BUCKETS = 128
 CODE_BYTES = 32  # of memory for an edge while its bucket is sorted
 _READ = 1 << 20  # codes of a bucket read at once where it must be split
+
+
+def index_dtype(num_nodes: int) -> np.dtype[Any]:
+    """The dtype of a stored edge."""
+    return np.dtype(np.int32 if num_nodes < 2**31 else np.int64)
 
 
 class EdgeSort:
@@ -44,7 +50,7 @@ class EdgeSort:
         """`indptr.npy` and `indices.npy` in `folder`; returns the number of stored edges."""
         with (
             RowWriter(folder / "indptr.npy", np.int64) as indptr,
-            RowWriter(folder / "indices.npy", np.int32 if self.n < 2**31 else np.int64) as indices,
+            RowWriter(folder / "indices.npy", index_dtype(self.n)) as indices,
         ):
             indptr.write(np.zeros(1, np.int64))
             self._sorted(self._top, indptr, indices, on_rows)
