@@ -93,14 +93,15 @@ def rates_of(config: Config, graph: GraphSize, *, again: bool = False) -> Rates:
     if not again:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # absent, or not as this version writes it
             return Rates(**json.loads(path.read_text(encoding="utf-8"))["rates"])
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)  # first: the disk is measured here
     try:
         rates = measure(config, sample)
     except (OSError, RuntimeError, MemoryError) as error:
         raise DataError(f"this machine cannot be measured: {error}") from error
-    with contextlib.suppress(OSError):  # without a writable cache folder, the next plan measures again
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(path) as temporary:
-            temporary.write_text(json.dumps({**key, "rates": asdict(rates)}, indent=1) + "\n", encoding="utf-8")
+    # Without a writable cache folder, the next plan measures again.
+    with contextlib.suppress(OSError), atomic_file(path) as temporary:
+        temporary.write_text(json.dumps({**key, "rates": asdict(rates)}, indent=1) + "\n", encoding="utf-8")
     return rates
 
 
