@@ -21,8 +21,8 @@ from graphsage.cluster.plan import (
 from graphsage.cluster.plan_rates import GraphSize, Rates, measure, random_graph, rates_of
 from graphsage.errors import ConfigError, DataError
 from graphsage.graph.storage import save_graph
-from graphsage.inference.blocks.edges import EDGE_BYTES
-from graphsage.inference.blocks.plan import PROCESS_BYTES, ROW_BYTES, SOURCE_SHARE
+from graphsage.inference.out_of_core.edges import EDGE_BYTES
+from graphsage.inference.out_of_core.plan import PROCESS_BYTES, ROW_BYTES, SOURCE_SHARE
 from graphsage.model.aggregators import AGGREGATORS
 from graphsage.training.config import Config
 

@@ -16,8 +16,8 @@ from graphsage.execution.rows_first import rows_first
 from graphsage.graph.cap import CAP_EDGE_BYTES
 from graphsage.graph.external.size import shown_size
 from graphsage.graph.split import CUT_EDGE_BYTES
-from graphsage.inference.blocks.edges import EDGE_BYTES
-from graphsage.inference.blocks.plan import PROCESS_BYTES, ROW_BYTES, SOURCE_SHARE
+from graphsage.inference.out_of_core.edges import EDGE_BYTES
+from graphsage.inference.out_of_core.plan import PROCESS_BYTES, ROW_BYTES, SOURCE_SHARE
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.model.layer import SageLayer

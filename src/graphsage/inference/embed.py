@@ -1,7 +1,7 @@
 """Embedding nodes with a trained encoder: exactly from all neighbors (Algorithm 1), or sampled (Algorithm 2).
 
 One driver serves graphs in memory and live graphs, for every node, chosen nodes and nodes sent with a request. A graph
-larger than memory runs the same layers over files: `inference.blocks`.
+larger than memory runs the same layers over files: `inference.out_of_core`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
