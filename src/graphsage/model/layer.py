@@ -46,11 +46,11 @@ class SageLayer(nn.Module):
 
     def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
         """h (M, D), R neighborhoods in it -> (R, D_out)."""
-        h_n = self.aggregator(h, hood)  # (R, A)                                              line 4
+        h_n = self.aggregator(h, hood)  # line 4: AGGREGATE, (R, A)
         x = h_n if self.aggregator.includes_self else torch.cat([h[hood.rows], h_n], dim=1)  # line 5: CONCAT,
-        h = self.weight(x)  # (R, D_out)                                                               W,
-        h = torch.relu(h) if self.activation else h  #                                                 σ
-        return F.normalize(h, dim=1) if self.normalize else h  #                              line 7
+        h = self.weight(x)  # W, (R, D_out),
+        h = torch.relu(h) if self.activation else h  # and σ
+        return F.normalize(h, dim=1) if self.normalize else h  # line 7
 
 
 class BlockDiagonal(nn.Module):

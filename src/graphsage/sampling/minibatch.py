@@ -72,12 +72,12 @@ def sample_minibatch(
 
 
 def _redrawn(graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor) -> Minibatch:
-    rows, layers = targets, list[Hoods]()  # B^K                                                          line 1
-    for k in range(len(sample_sizes), 1, -1):  #                                                          line 2
+    rows, layers = targets, list[Hoods]()  # line 1: B^K
+    for k in range(len(sample_sizes), 1, -1):  # line 2
         count, size = len(rows), sample_sizes[k - 1]
-        rows, keys, present, draw = _extended(graph, rows, keys, k, size)  # B^{k-1}: B^k, then N_k(B^k)  lines 3-5
+        rows, keys, present, draw = _extended(graph, rows, keys, k, size)  # lines 3-5: B^{k-1} is B^k, then N_k(B^k)
         layers.insert(0, (Consecutive(count, size, present, draw),))
-    indptr, indices, at = graph.csr_of(rows)  # k = 1: B^0 is not listed, N_1 keeps node numbers         lines 3-5
+    indptr, indices, at = graph.csr_of(rows)  # lines 3-5 for k = 1: N_1(B^1) keeps node numbers, and B^0 is not listed
     index, present, draw = sample_last_hop(indptr, indices, at, keys, 1, sample_sizes[0])
     index = index if at is rows else torch.where(present[:, None], index, rows[:, None])
     return Minibatch(((Dense(index, present, draw, rows),), *layers))
