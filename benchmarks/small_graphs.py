@@ -18,12 +18,12 @@ import torch
 from pyg_sage import score_pyg
 
 from graphsage.baselines.features import logistic_regression
+from graphsage.checksummed_json import read_checksummed
 from graphsage.datasets.table_spec import TableSpec
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.experiments.choose import chosen, grid
 from graphsage.experiments.record import hardware, versions, write_result
 from graphsage.experiments.scored import rows
-from graphsage.sealed import read_sealed
 from graphsage.training.score import Run, Score, opened, score
 
 GRAPHS = ("amazon_photo", "amazon_cs", "pubmed", "coauthor_cs")
@@ -37,7 +37,7 @@ def earlier_rows(path: Path) -> list[dict[str, Any]]:
     """Rows that an earlier sitting wrote, on the same hardware with the same libraries."""
     if not path.exists():
         return []
-    record = read_sealed(path)
+    record = read_checksummed(path)
     same = record["hardware"] == hardware() and record["versions"] == versions()
     found: list[dict[str, Any]] = record["rows"] if same else []
     return found

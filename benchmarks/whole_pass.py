@@ -36,7 +36,7 @@ def main() -> int:
         if row is None:
             options.error(f"{asked.table} has no row of {', '.join(cell.values())}")
         settings = {**row["settings"], "task": "unsupervised", "form": "paper", "aggregator": aggregator}
-        trial = make_trial("graphsage", "whole pass", source, **settings, steps=steps, seed=0)
+        trial = make_trial("whole-pass", "graphsage", "whole pass", source, **settings, steps=steps, seed=0)
         result = Evaluate((source,), asked.device)(trial)
         before = row["test_micro_f1"]["values"][row["seeds"].index(0)]
         rows.append({**cell, "settings": row["settings"], "seed": 0, "steps": steps, "test_micro_f1": result["test"],

@@ -5,13 +5,13 @@ from typing import Any
 
 import torch
 
+from graphsage.checksummed_json import read_checksummed
 from graphsage.experiments.data import Source
 from graphsage.experiments.profile import Profile
 from graphsage.experiments.reproduce import start
 from graphsage.experiments.session import Session
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
-from graphsage.sealed import read_sealed
 from planted import planted_graph, planted_split
 
 TINY = Profile(
@@ -54,4 +54,4 @@ def session(sources: tuple[Source, ...], out: Path, **options: Any) -> Session:
 
 
 def read(out: Path, name: str) -> dict[str, Any]:
-    return read_sealed(out / f"{name}.json")
+    return read_checksummed(out / f"{name}.json")

@@ -8,8 +8,6 @@ import graphsage
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "graphsage"
-MAX_LINES = 300
-SOURCE_SUFFIXES = {".py", ".js", ".css", ".html"}
 
 
 def files_under(*folders: str) -> Iterator[Path]:
@@ -19,13 +17,6 @@ def files_under(*folders: str) -> Iterator[Path]:
             parts = path.relative_to(ROOT).parts
             if path.is_file() and not any(p == "__pycache__" or p.endswith(".egg-info") for p in parts):
                 yield path
-
-
-def test_no_source_file_is_longer_than_the_limit() -> None:
-    sources = [p for p in files_under("src", "tests", "benchmarks", "docs") if p.suffix in SOURCE_SUFFIXES]
-    lengths = {str(p.relative_to(ROOT)): len(p.read_text("utf-8").splitlines()) for p in sources}
-    assert lengths
-    assert {name: n for name, n in lengths.items() if n > MAX_LINES} == {}
 
 
 def test_every_folder_with_python_files_is_a_package() -> None:

@@ -60,5 +60,5 @@ def test_ray_finds_what_one_process_finds_and_survives_a_killed_worker(tmp_path:
     assert [trial.value for trial in trials] == pytest.approx(here, abs=0.02)
     # The kill may meet a worker between two trials; nothing is then made twice.
     assert max(trial.user_attrs["attempts"] for trial in trials) in (1, 2)
-    assert [json.loads(path.read_text())["result"]["val"] for path in (search.folder / "winner").iterdir()]
+    assert [json.loads(line)["result"]["val"] for line in (search.folder / "winner.jsonl").open()]
     assert all(0 < run["test"] <= 1 for run in runs)

@@ -95,10 +95,12 @@ def test_a_trial_is_another_one_on_other_data_and_by_another_version_of_the_code
     for name, saved in (("a", graph), ("b", another_feature(graph))):
         save_graph(saved, tmp_path / name, {"given": split})
     first, second = (
-        trials.make_trial("random", "random", Source("one", str(tmp_path / name)), seed=0) for name in ("a", "b")
+        trials.make_trial("table1", "random", "random", Source("one", str(tmp_path / name)), seed=0)
+        for name in ("a", "b")
     )
-    assert first.file_name() != second.file_name()
-    monkeypatch.setattr(trials, "VERSION", trials.VERSION + 1)
-    later = trials.make_trial("random", "random", Source("one", str(tmp_path / "a")), seed=0)
-    assert later.file_name() != first.file_name()
-    assert trials.make_trial("theory", "theory", None).settings["version"] == trials.VERSION
+    assert first.key != second.key
+    monkeypatch.setitem(trials.VERSIONS, "random", 2)
+    later = trials.make_trial("table1", "random", "random", Source("one", str(tmp_path / "a")), seed=0)
+    assert later.key != first.key
+    assert trials.make_trial("theory", "theory", "theory", None).version == 1
+    assert trials.protocol(["random", "theory"]) == 2

@@ -14,7 +14,7 @@ from graphsage.experiments.rows import readings
 from graphsage.experiments.table1_sections import drifts, settings
 from graphsage.experiments.table1_sections import readings as sentence
 from graphsage.graph.storage import save_graph
-from graphsage.training.sweep import Unfinished
+from graphsage.training.trials import Unfinished
 from planted import planted_graph, planted_split
 from reproduction import read, session
 

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from graphsage.checksummed_json import read_checksummed
 from graphsage.experiments.kinds import KINDS
 from graphsage.experiments.record import hardware, machine, machine_of, spread, write_result
-from graphsage.sealed import read_sealed
 
 
 def test_spread_is_the_mean_and_the_sample_deviation() -> None:
@@ -16,7 +16,7 @@ def test_spread_is_the_mean_and_the_sample_deviation() -> None:
 def test_a_result_says_what_it_was_made_on(tmp_path: Path) -> None:
     path = tmp_path / "results" / "table.json"
     write_result(path, "about", "command", {"rows": [{"label": "a"}]})
-    record = read_sealed(path)
+    record = read_checksummed(path)
     assert record["rows"] == [{"label": "a"}]
     assert record["hardware"]["cores"] >= 1
     assert record["versions"]["torch"]
@@ -29,7 +29,7 @@ def test_a_gpu_that_stays_idle_is_not_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert machine(hardware("cuda")) == "H200"
     assert machine(hardware("cuda", tf32=True)) == "H200, TF32"
     there = hardware("cuda", tf32=True) | {"cores": 16}
-    made = {kind: machine_of({"hardware": there, "settings": {"kind": kind}}) for kind in KINDS}
+    made = {kind: machine_of({"hardware": there, "type": kind}) for kind in KINDS}
     idle = {"random", "features", "deepwalk", "rotation"}
     rounded = {"graphsage", "timed step"}
     used = {kind: "H200, TF32" if kind in rounded else "H200" for kind in KINDS}

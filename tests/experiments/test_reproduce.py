@@ -84,10 +84,10 @@ def test_pieces_of_table_1_are_put_together(sources: tuple[Source, ...], tmp_pat
 
 def test_a_sweep_can_be_narrowed_to_some_rates_and_small_models(sources: tuple[Source, ...], tmp_path: Path) -> None:
     full = start(sources[:1], profile_named("full"), tmp_path, rates=(0.01,), small=True)
-    assert full.grid("supervised", "pool") == [{"lr": 0.01, "hidden_dim": 512}]
-    assert full.grid("supervised", "mean") == [{"lr": 0.01}]
+    assert full.space("supervised", "pool").grid() == [{"lr": 0.01, "hidden_dim": 512}]
+    assert full.space("supervised", "mean").grid() == [{"lr": 0.01}]
     with pytest.raises(ConfigError, match="its rates are 2e-06"):
-        full.grid("unsupervised", "mean")
+        full.space("unsupervised", "mean")
     with pytest.raises(ConfigError, match="--rates takes numbers"):
         open_session(["one=x"], "full", tmp_path, rates="fast")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from graphsage.checksummed_json import write_checksummed
 from graphsage.errors import ConfigError, DataError
 from graphsage.experiments.data import Source
 from graphsage.experiments.profile import profile_named
@@ -14,8 +15,7 @@ from graphsage.experiments.report import read_records
 from graphsage.experiments.reproduce import main, open_session, start
 from graphsage.experiments.session import Session
 from graphsage.experiments.table1 import FORMS
-from graphsage.sealed import write_sealed
-from graphsage.training.sweep import Result, Trial, Trials
+from graphsage.training.trials import Result, Runner, Trial, TrialStore
 
 
 def session(out: Path) -> Session:
@@ -24,13 +24,13 @@ def session(out: Path) -> Session:
 
 def on(gpu: str, made: Session) -> Session:
     about = {"hardware": {"gpu": gpu, "cores": 1}, "versions": {"torch": "1"}}
-    return replace(made, trials=Trials(made.trials.folder, lambda trial: {"val": 0.5}, about=about))
+    return replace(made, trials=Runner(made.trials.store, lambda trial: {"val": 0.5}, about=about))
 
 
 def test_a_result_names_the_machines_of_its_own_trials(tmp_path: Path) -> None:
-    first, second, third = (Trial(name, {"seed": 0}) for name in ("first", "second", "third"))
+    first, second, third = (Trial(name, {"seed": 0}, "graphsage") for name in ("first", "second", "third"))
     on("old", session(tmp_path)).trials.run([first, second])
-    (session(tmp_path).trials.folder / "foreign.json").write_text("[1]")
+    (session(tmp_path).trials.store.folder / "foreign.jsonl").write_text("[1]\n")
     here = on("new", session(tmp_path))
     here.trials.run([second, third])
     here.keep("one", "", {"rows": []})
@@ -45,7 +45,7 @@ def test_a_result_names_the_machines_of_its_own_trials(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("layout", [None, LAYOUT - 1, LAYOUT + 1])
 def test_a_result_of_another_version_or_damaged_is_named(tmp_path: Path, layout: int | None) -> None:
-    write_sealed(tmp_path / "table1.json", {"profile": "quick", "rows": [], "layout": layout})
+    write_checksummed(tmp_path / "table1.json", {"profile": "quick", "rows": [], "layout": layout})
     for read in (lambda: session(tmp_path).earlier("table1"), lambda: read_records(tmp_path)):
         with pytest.raises(DataError, match=r"table1\.json is no result that this version of graphsage wrote"):
             read()
@@ -73,7 +73,7 @@ def test_a_figure_has_every_seed_that_there_is(tmp_path: Path) -> None:
 
     def with_seeds(count: int) -> Session:
         made = start((Source("setmm"),), profile_named("quick"), tmp_path, seeds=count)
-        return replace(made, trials=Trials(tmp_path / "trials", evaluate))
+        return replace(made, trials=Runner(TrialStore(tmp_path / "trials"), evaluate))
 
     low, high = Trial("low", {"lr": 0.1}), Trial("high", {"lr": 0.5})
     with_seeds(3).runs({"low": low})
@@ -95,7 +95,7 @@ def test_no_claim_is_judged_in_a_folder_without_results(tmp_path: Path) -> None:
 
 def test_what_reads_only_results_needs_no_data(tmp_path: Path) -> None:
     made = {"layout": LAYOUT, "profile": "full", "rows": [], "trials_on": []}
-    write_sealed(tmp_path / "table1.json", made)
+    write_checksummed(tmp_path / "table1.json", made)
     assert main(["wilcoxon", "--out", str(tmp_path)]) == 0
     assert main(["claims", "--out", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "wilcoxon.json").read_text())

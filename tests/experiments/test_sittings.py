@@ -7,7 +7,7 @@ import pytest
 
 from graphsage.experiments.data import Source
 from graphsage.experiments.reproduce import main, reproduce
-from graphsage.training.sweep import Unfinished
+from graphsage.training.trials import Unfinished
 from reproduction import read, session
 
 

@@ -12,7 +12,7 @@ from graphsage.experiments.reproduce import start
 from graphsage.experiments.rows import walk_row
 from graphsage.experiments.session import Session
 from graphsage.experiments.walks import WALKS, chosen_walks, first_walks, walked
-from graphsage.training.sweep import Result, Trial, Unfinished
+from graphsage.training.trials import Result, Trial, Unfinished
 from reproduction import TINY, session
 
 

@@ -63,8 +63,8 @@ def command(
         from graphsage.experiments.report import write_report
         from graphsage.experiments.reproduce import MORE, names, open_session, reproduce, tell
         from graphsage.kernels.threads import cores
-        from graphsage.training.sweep import Unfinished
         from graphsage.training.train import choose_device
+        from graphsage.training.trials import Unfinished
     if what == "report":
         written = [str(write_report(out))]
     else:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from graphsage.training.search import Search
-    from graphsage.training.sweep import Result
+    from graphsage.training.trials import Result
 
 SHOWN = 10
 STATES = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed", "RUNNING": "running", "WAITING": "waiting"}

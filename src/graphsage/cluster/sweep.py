@@ -13,7 +13,7 @@ from graphsage.errors import ConfigError, OutputError
 from graphsage.kernels.threads import cores
 from graphsage.training.score import Scorer
 from graphsage.training.search import Search, left, open_study, work
-from graphsage.training.sweep import Result, Trial, Trials, die_with
+from graphsage.training.trials import Result, Runner, Trial, TrialStore, die_with
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -39,8 +39,8 @@ def run_search(search: Search, scorer: Scorer, *, jobs: int = 1, ray: RayPool | 
 def run_winner(search: Search, scorer: Scorer, settings: dict[str, Any], seeds: int, *, jobs: int = 1,
                ray: RayPool | None = None) -> list[Result]:  # fmt: skip
     """The chosen settings with each seed, now also scored on test. Each run is made once and kept."""
-    trials = Trials(search.folder / "winner", scorer.result, jobs, pool=ray)
-    return trials.run(Trial("winner", {**settings, "seed": seed}) for seed in range(seeds))
+    runner = Runner(TrialStore(search.folder), scorer.result, jobs, pool=ray)
+    return runner.run(Trial("winner", {**settings, "seed": seed}, experiment="winner") for seed in range(seeds))
 
 
 def _in_processes(search: Search, scorer: Scorer, jobs: int, deadline: float | None, study: "Study",

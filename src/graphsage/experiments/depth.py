@@ -15,6 +15,6 @@ def run(session: Session) -> Path:
                 {"aggregator": aggregator, "sample_sizes": sizes})
         for aggregator in AGGREGATORS for sizes in session.profile.depths
     ]  # fmt: skip
-    body = timed(session, session.sources, variants, fixed(session))
+    body = timed(session, "depth", session.sources, variants, fixed(session))
     body = session.joined("depth", body, "points", lambda point: (point["data"], point["aggregator"], point["k"]))
     return session.keep("depth", "Section 4.3: supervised GraphSAGE at depth K = 1, 2 and 3", body)

@@ -18,8 +18,8 @@ from graphsage.experiments.trials import make_trial, wait_for
 from graphsage.graph.split import TRAIN, training_graph
 from graphsage.kernels.random import Stream
 from graphsage.sampling.walks import walk_pairs
-from graphsage.training.sweep import Result, Trial
 from graphsage.training.train import choose_device
+from graphsage.training.trials import Result, Trial
 
 WALKS, PASSES, BATCH = 50, 5, 512
 NO_TIMES = ("val", "seconds", "cpu_seconds")  # what trials tell beside the times of a method
@@ -44,10 +44,10 @@ def methods(session: Session, source: Source, machine: str) -> dict[str, Trial]:
     common = {"nodes": profile.timed_nodes, "steps": profile.timed_steps, "machine": machine}
     found = {}
     for aggregator in AGGREGATORS:
-        found[NAMES[aggregator]] = make_trial("timed graphsage", f"time {aggregator}", source, aggregator=aggregator,
-                                              **common, model=dict(profile.timed))  # fmt: skip
+        found[NAMES[aggregator]] = make_trial("figure2a", "timed graphsage", f"time {aggregator}", source,
+                                              aggregator=aggregator, **common, model=dict(profile.timed))  # fmt: skip
     if opened(source).one_graph:
-        found["DeepWalk"] = make_trial("timed deepwalk", "time DeepWalk", source, **common, threads=1)
+        found["DeepWalk"] = make_trial("figure2a", "timed deepwalk", "time DeepWalk", source, **common, threads=1)
     return found
 
 

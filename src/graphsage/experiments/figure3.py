@@ -10,20 +10,20 @@ from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
 from graphsage.experiments.varied import fixed, rate
 from graphsage.experiments.walks import WALKS, chosen_walks, first_walks, walked
-from graphsage.training.sweep import Trial, Unfinished
+from graphsage.training.trials import Trial, Unfinished
 
 
 def run(session: Session) -> Path:
     source, profile = session.evolving, session.profile
     settings = fixed(session)
-    plain = {level: make_trial("features", f"noise {level} features", source, noise=level)
+    plain = {level: make_trial("figure3", "features", f"noise {level} features", source, noise=level)
              for level in profile.noise_levels}  # fmt: skip
     lines = {"Raw features": [spread(run["test"] for run in runs) for runs in session.runs(plain).values()]}
     trials: dict[tuple[str, float], Trial] = {}
     for aggregator in profile.noise_aggregators:
         for level in profile.noise_levels:
             label, own = f"noise {level} {aggregator}", {**settings, "aggregator": aggregator, "noise": level}
-            trials[NAMES[aggregator], level] = make_trial("graphsage", label, source, **own)
+            trials[NAMES[aggregator], level] = make_trial("figure3", "graphsage", label, source, **own)
     for (name, _), found in session.swept(trials).items():
         cell = spread(run["test"] for run in found.runs.values()) | rate(session, found)
         lines.setdefault(name, []).append(cell)

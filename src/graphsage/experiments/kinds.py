@@ -11,7 +11,7 @@ from graphsage.experiments.rotation import rotation
 from graphsage.experiments.steps import timed_step
 from graphsage.experiments.theory import learn
 from graphsage.experiments.trials import chance, deepwalk, features, graphsage
-from graphsage.training.sweep import Result, Trial
+from graphsage.training.trials import Result, Trial
 
 KINDS: dict[str, Callable[[dict[str, Any], Named], Result]] = {
     "graphsage": graphsage,
@@ -37,9 +37,9 @@ class Evaluate:
 
     def __call__(self, trial: Trial) -> Result:
         settings = {**trial.settings, "device": self.device}
-        if settings["kind"] in WITHOUT_DATA:
-            return WITHOUT_DATA[settings["kind"]](settings)
-        if self.tf32 and settings["kind"] in IN_TF32:
+        if trial.type in WITHOUT_DATA:
+            return WITHOUT_DATA[trial.type](settings)
+        if self.tf32 and trial.type in IN_TF32:
             settings["tf32"] = True
         source = next(source for source in self.sources if source.name == settings["data"])
-        return KINDS[settings["kind"]](settings, opened(source))
+        return KINDS[trial.type](settings, opened(source))

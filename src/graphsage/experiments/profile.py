@@ -1,12 +1,12 @@
 """How much of the paper's work a reproduction does: `quick` shows the trends on two cores, `full` is the whole."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphsage.baselines.deepwalk import RATES
 from graphsage.errors import ConfigError
-from graphsage.training.sweep import paper_grid
+from graphsage.training.space import Choice, Space, paper_space
 
 AGGREGATORS = ("gcn", "mean", "lstm", "pool")
 TASKS = ("unsupervised", "supervised")
@@ -39,10 +39,9 @@ class Profile:
     theory_nodes: int = 300
     theory_steps: int = 1500
 
-    def grid(self, task: str, aggregator: str) -> Sequence[Mapping[str, Any]]:
-        if self.rates is None:
-            return paper_grid(task, aggregator)
-        return [{"lr": lr} for lr in self.rates[task]]
+    def space(self, task: str, aggregator: str) -> Space:
+        fixed = {"task": task, "aggregator": aggregator}
+        return paper_space(fixed) if self.rates is None else Space(fixed, {"lr": Choice(self.rates[task])})
 
 
 QUICK = Profile(

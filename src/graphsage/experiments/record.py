@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from graphsage.checksummed_json import read_checksummed, write_checksummed
 from graphsage.errors import DataError
-from graphsage.sealed import read_sealed, write_sealed
 
 MEASURED = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon")
 EXPERIMENTS = (*MEASURED, "claims")
@@ -40,14 +40,14 @@ def short(value: float) -> str:
 def write_result(path: Path, about: str, command: str, body: dict[str, Any]) -> None:
     """Write `body` with the hardware and library versions it was made on."""
     record = {"about": about, "command": command, "hardware": hardware(), "versions": versions(), **body}
-    write_sealed(path, record)
+    write_checksummed(path, record)
 
 
 def read_result(path: Path) -> dict[str, Any] | None:
     """What an experiment wrote; None where it has written nothing."""
     if not path.exists():
         return None
-    record = read_sealed(path)
+    record = read_checksummed(path)
     if record.get("layout") != LAYOUT:
         raise DataError(f"{path} is no result that this version of graphsage wrote; delete it and make it again with "
                         f"`graphsage reproduce {path.stem}`, which finds its trials")  # fmt: skip
@@ -84,10 +84,10 @@ def machine(hardware: dict[str, Any]) -> str:
 
 def machine_of(trial: Mapping[str, Any]) -> str:
     """What made a trial, by its record, in words: a GPU is not named for a method that leaves it idle."""
-    found, kind = dict(trial["hardware"]), trial["settings"].get("kind")
-    if kind not in IN_TF32:
+    found = dict(trial["hardware"])
+    if trial["type"] not in IN_TF32:
         found.pop("products", None)
-    return machine({**found, "gpu": None} if kind in ON_CPU else found)
+    return machine({**found, "gpu": None} if trial["type"] in ON_CPU else found)
 
 
 def versions() -> dict[str, str]:

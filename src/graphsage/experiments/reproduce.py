@@ -22,8 +22,8 @@ from graphsage.experiments.record import EXPERIMENTS, hardware, versions
 from graphsage.experiments.report import write_report
 from graphsage.experiments.session import Inapplicable, Session
 from graphsage.experiments.table1 import FORMS
-from graphsage.training.sweep import Result, Trial, Trials, Unfinished
 from graphsage.training.train import choose_device
+from graphsage.training.trials import Result, Runner, Trial, TrialStore, Unfinished
 
 READERS = ("wilcoxon", "claims")
 """They read what others wrote, and no data."""
@@ -100,7 +100,7 @@ def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: in
     if tf32 and choose_device(device).type != "cuda":
         raise ConfigError("--tf32 is for a GPU, and there is none to use here; leave it out")
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
-    trials = Trials(out / "trials" / profile.name, Evaluate(sources, device, tf32), jobs, deadline, on_done,
+    trials = Runner(TrialStore(out / "trials" / profile.name), Evaluate(sources, device, tf32), jobs, deadline, on_done,
                     {"hardware": hardware(device, tf32=tf32), "versions": versions()})  # fmt: skip
     return Session(sources, profile, out, trials, seeds or profile.seeds, frozenset(only), tuple(rates), small, walks)
 

@@ -14,7 +14,7 @@ from graphsage.experiments.record import spread
 from graphsage.experiments.session import Inapplicable, Session
 from graphsage.experiments.trials import PROBE_PASSES, Array, known_labels, make_trial, rounded
 from graphsage.graph.split import Split
-from graphsage.training.sweep import Result
+from graphsage.training.trials import Result
 
 ROWS = ("same run", "other run", "other run, aligned")
 
@@ -25,7 +25,7 @@ def run(session: Session) -> Path:
         reasons = "; ".join(f"{each.name}: {opened(each).apart}" for each in session.sources)
         raise Inapplicable(f"DeepWalk cannot be applied ({reasons}); add --data setmm")
     trial = make_trial(
-        "rotation", "rotation", source, **session.profile.deepwalk, lr=max(session.profile.deepwalk_rates)
+        "rotation", "rotation", "rotation", source, **session.profile.deepwalk, lr=max(session.profile.deepwalk_rates)
     )
     runs = session.runs({"rotation": trial})["rotation"]
     body = {"data": {source.name: facts(opened(source))},

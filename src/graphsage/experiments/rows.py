@@ -12,7 +12,8 @@ from graphsage.experiments.record import machine_of, spread
 from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
 from graphsage.experiments.walks import WALKS, walked
-from graphsage.training.sweep import SIZES, UNSUPERVISED_RATES, Result, Swept, Trial, swept
+from graphsage.training.space import SIZES, UNSUPERVISED_RATES
+from graphsage.training.trials import Result, Swept, Trial, swept
 
 SIMPLE = {"Random": "random", "Raw features": "features"}
 Row = dict[str, Any]
@@ -37,35 +38,40 @@ def graphsage_trial(session: Session, source: Source, cell: Cell) -> Trial:
     task, form, aggregator = cell
     settings = {"task": task, "form": form, "aggregator": aggregator, **session.profile.training[task],
                 "sampled": task == "supervised"}  # fmt: skip
-    return make_trial("graphsage", " ".join(cell), source, **settings)
+    return make_trial("table1", "graphsage", " ".join(cell), source, **settings)
 
 
 def graphsage_row(session: Session, source: Source, cell: Cell) -> Row | None:
     task, form, aggregator = cell
-    whole = session.profile.grid(task, aggregator)
+    whole = session.profile.space(task, aggregator)
     found = swept(session.trials, graphsage_trial(session, source, cell), whole, session.seeds)
     if found is None:
         return None
     made = row(source, NAMES[aggregator], task, found)
     runs = list(found.runs.values())
-    made |= {"form": form, "aggregator": aggregator, "steps": runs[0]["steps"], "tried": tried(found.points, whole)}
+    made |= {
+        "form": form,
+        "aggregator": aggregator,
+        "steps": runs[0]["steps"],
+        "tried": tried(found.points, len(whole.grid())),
+    }
     if "sampled_test" in runs[0]:
         made["sampled_test_micro_f1"] = spread(run["sampled_test"] for run in runs)
     if task == "unsupervised":
         made["readings"] = readings(found.points, found.chosen)
     narrowed = [f"--only {task},{form},{aggregator}"]
-    if len(made["tried"]["rates"]) < len({point["lr"] for point in whole}):
+    if len(made["tried"]["rates"]) < len({point["lr"] for point in whole.grid()}):
         narrowed.append(f"--rates {','.join(f'{rate:g}' for rate in made['tried']['rates'])}")
     if made["tried"].get("sizes") == list(SIZES.get(aggregator, ()))[:1]:
         narrowed.append("--small")
     return made | {"command": command(session, made, *narrowed)}
 
 
-def tried(points: Sequence[Mapping[str, Any]], whole: Sequence[Mapping[str, Any]]) -> Row:
+def tried(points: Sequence[Mapping[str, Any]], whole: int) -> Row:
     """Which rates and sizes were swept, and how many points of the profile's grid these are."""
     told: Row = {"rates": list(dict.fromkeys(point["lr"] for point in points))}
     sizes = list(dict.fromkeys(point["hidden_dim"] for point in points if "hidden_dim" in point))
-    return told | ({"sizes": sizes} if sizes else {}) | {"points": len(points), "of": len(whole)}
+    return told | ({"sizes": sizes} if sizes else {}) | {"points": len(points), "of": whole}
 
 
 def readings(points: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> Row:
@@ -80,7 +86,7 @@ def readings(points: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> 
 
 
 def simple_row(session: Session, source: Source, name: str) -> Row | None:
-    records = session.trials.seeds(make_trial(SIMPLE[name], SIMPLE[name], source), session.seeds)
+    records = session.trials.seeds(make_trial("table1", SIMPLE[name], SIMPLE[name], source), session.seeds)
     if not records:
         return None
     runs = {seed: record["result"] for seed, record in records.items()}

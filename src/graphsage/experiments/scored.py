@@ -12,7 +12,7 @@ from typing import Any
 
 from graphsage.experiments.record import spread
 from graphsage.training.score import Run, Score, score
-from graphsage.training.sweep import Result, Trial, Trials
+from graphsage.training.trials import Result, Runner, Trial, TrialKey, TrialStore
 
 ScoreAll = Callable[[Iterable[Run]], list[Score]]
 
@@ -27,8 +27,8 @@ def unfinished(folder: Path, jobs: int = 1) -> Iterator[ScoreAll]:
 
     def score_all(runs: Iterable[Run]) -> list[Score]:
         named = [(_trial(run), run) for run in runs]
-        make = _Make({trial.file_name(): run for trial, run in named})
-        trials = Trials(folder, make, jobs, on_done=lambda trial, result, *_: _tell(trial, result))
+        make = _Make({trial.key: run for trial, run in named})
+        trials = Runner(TrialStore(folder), make, jobs, on_done=lambda trial, result, *_: _tell(trial, result))
         return [_score(result) for result in trials.run(trial for trial, _ in named)]
 
     yield score_all
@@ -60,10 +60,10 @@ def rows(scores: list[Score]) -> list[dict[str, Any]]:
 class _Make:
     """Makes the runs, in this process or another one."""
 
-    runs: dict[str, Run]
+    runs: dict[TrialKey, Run]
 
     def __call__(self, trial: Trial) -> Result:
-        return asdict(score(self.runs[trial.file_name()]))
+        return asdict(score(self.runs[trial.key]))
 
 
 def _trial(run: Run) -> Trial:

@@ -12,9 +12,21 @@ from graphsage.experiments.paper import FIGURES
 from graphsage.experiments.pieces import joined
 from graphsage.experiments.profile import Profile
 from graphsage.experiments.record import LAYOUT, hardware, machine, machine_of, read_result, write_result
-from graphsage.experiments.trials import VERSION
-from graphsage.sealed import read_sealed
-from graphsage.training.sweep import SIZES, Key, Result, Swept, Trial, Trials, Unfinished, sweep, swept
+from graphsage.experiments.trials import protocol
+from graphsage.training.space import SIZES, Space
+from graphsage.training.trials import Key, Record, Result, Runner, Swept, Trial, Unfinished, sweep, swept
+
+TYPES = {
+    "table1": ("graphsage", "random", "features", "deepwalk"),
+    "figure2a": ("timed graphsage", "timed deepwalk"),
+    "figure2b": ("graphsage", "timed step"),
+    "depth": ("graphsage", "timed step"),
+    "figure3": ("graphsage", "features", "deepwalk"),
+    "pooling": ("graphsage",),
+    "rotation": ("rotation",),
+    "theory": ("theory",),
+}
+"""The trial types of each experiment: their versions are the version of its result."""
 
 
 class Inapplicable(DataError):
@@ -28,7 +40,7 @@ class Session:
     sources: tuple[Source, ...]
     profile: Profile
     out: Path
-    trials: Trials
+    trials: Runner
     seeds: int
     only: frozenset[str] = frozenset()
     rates: tuple[float, ...] = ()
@@ -49,14 +61,14 @@ class Session:
             raise ConfigError(f"--only {','.join(asked)}: profile {self.profile.name} has only {', '.join(names)}")
         return left
 
-    def grid(self, task: str, aggregator: str) -> list[dict[str, Any]]:
+    def space(self, task: str, aggregator: str) -> Space:
         """The profile's points that `rates` and `small` leave."""
-        points = [dict(point) for point in self.profile.grid(task, aggregator)]
+        whole = self.profile.space(task, aggregator)
         smallest = SIZES.get(aggregator, (None,))[0]
-        left = [point for point in points if (not self.rates or point["lr"] in self.rates)
-                and (not self.small or point.get("hidden_dim", smallest) == smallest)]  # fmt: skip
-        if not left:
-            known = ", ".join(str(rate) for rate in dict.fromkeys(point["lr"] for point in points))
+        left = whole.subset(lambda point: (not self.rates or point["lr"] in self.rates)
+                            and (not self.small or point.get("hidden_dim", smallest) == smallest))  # fmt: skip
+        if not left.points:
+            known = ", ".join(str(rate) for rate in dict.fromkeys(point["lr"] for point in whole.grid()))
             raise ConfigError(f"--rates leaves nothing to sweep for {task} training; its rates are {known}")
         return left
 
@@ -82,9 +94,9 @@ class Session:
 
     def time(self, trials: Sequence[Trial]) -> None:
         """Make trials one after another and alone. What is put together is read later: it may be another machine's."""
-        before = set(self.trials.used)
+        before = dict(self.trials.used)
         self.attempt(lambda: self.trials.run(trials, alone=True))
-        self.trials.used.intersection_update(before)
+        self.trials.used = before
 
     def timed(self, trials: Mapping[Key, Trial]) -> tuple[str, dict[Key, Result]]:
         """Every trial once, never beside each other, and the machine: this one, or one that has timed all before."""
@@ -95,17 +107,18 @@ class Session:
 
     def machines(self, trials: Mapping[Key, Trial], here: str) -> list[str]:
         """Those whose times of all these trials lie in the folder, `here` first."""
-        words, _, _ = next(iter(trials.values())).file_name().rpartition("-")
-        names = {str(read_sealed(path)["settings"]["machine"]) for path in self.trials.folder.glob(f"{words}-*.json")}
+        first = next(iter(trials.values()))
+        names = {str(record["settings"]["machine"]) for record in self.trials.store.records(first.experiment)
+                 if record["label"] == first.label}  # fmt: skip
         asked = {name: [trial.with_settings(machine=name, seed=0) for trial in trials.values()] for name in names}
-        found = [name for name in asked if all(self.trials.has(trial) for trial in asked[name])]
+        found = [name for name in asked if all(self.trials.store.get(trial) is not None for trial in asked[name])]
         if not found:
             raise Unfinished(self.left[-1])
         return sorted(found, key=lambda name: (name != here, name))
 
     def swept(self, trials: Mapping[Key, Trial]) -> dict[Key, Swept]:
         """Supervised trials of an aggregator's own width, each with the learning rate that validation chose for it."""
-        mine, whole = self.grid("supervised", "mean"), self.profile.grid("supervised", "mean")
+        mine, whole = self.space("supervised", "mean"), self.profile.space("supervised", "mean")
         everyone = dict.fromkeys(trials, mine), self.seeds, dict.fromkeys(trials, whole)
         self.attempt(lambda: sweep(self.trials, trials, *everyone))
         found = {key: swept(self.trials, trial, whole, self.seeds) for key, trial in trials.items()}
@@ -146,9 +159,9 @@ class Session:
         """Write a table or figure as `OUT/NAME.json` with the command that makes it."""
         path = self.out / f"{name}.json"
         names = list(body.get("data", {})) or [source.name for source in self.sources]  # pieces may have had others
-        records = self.own_records()
+        records = list(self.trials.used.values())
         made_on = {machine_of(record) for record in records} | set(body.get("trials_on", ()))
-        made = {"layout": LAYOUT, "profile": self.profile.name, "version": VERSION, **body,
+        made = {"layout": LAYOUT, "profile": self.profile.name, "version": protocol(TYPES.get(name, ())), **body,
                 "trials_on": sorted(made_on) or [machine(hardware())], "time": self.spent(name, records)}  # fmt: skip
         if name in FIGURES:
             made["paper"] = FIGURES[name]
@@ -159,7 +172,7 @@ class Session:
     def joined(self, name: str, body: dict[str, Any], part: str,
                key: Callable[[dict[str, Any]], Hashable]) -> dict[str, Any]:  # fmt: skip
         """`body` with the rows that earlier pieces of the same experiment left."""
-        whole = {"profile": self.profile.name, "version": VERSION, **body}
+        whole = {"profile": self.profile.name, "version": protocol(TYPES.get(name, ())), **body}
         return joined(self.earlier(name), whole, part, key)
 
     def command(self, name: str, data: Sequence[str], *more: str, seeds: int | None = None) -> str:
@@ -168,11 +181,7 @@ class Session:
         words = [name, *given, f"--profile {self.profile.name}", f"--seeds {seeds or self.seeds}", *more]
         return f"graphsage reproduce {' '.join(words)}"
 
-    def own_records(self) -> list[dict[str, Any]]:
-        """The records of a result's trials. They may come from other machines and times than what is made of them."""
-        return [read_sealed(self.trials.folder / name) for name in self.trials.used]
-
-    def spent(self, name: str, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def spent(self, name: str, records: Sequence[Record]) -> dict[str, Any]:
         """Time of all trials of a result, whenever they were made, and of the sitting up to this result: of the earlier
         one that made the trials, where this one made none and only puts them together again."""
         earlier = None if self.trials.made else self.earlier(name)

@@ -10,8 +10,8 @@ from graphsage.experiments.data import Named
 from graphsage.experiments.trials import NOT_SETTINGS
 from graphsage.inference.model import Model
 from graphsage.training.progress import Event
-from graphsage.training.sweep import Result
 from graphsage.training.train import choose_device, train
+from graphsage.training.trials import Result
 
 Ticks = Sequence[tuple[int, float]]
 ON_GPU = 100  # times as many steps there: they are short, and progress is told five times a second

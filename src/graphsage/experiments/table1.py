@@ -9,7 +9,7 @@ from graphsage.experiments.rows import SIMPLE, Cell, Row, all_rows, graphsage_tr
 from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
 from graphsage.experiments.walks import WALKS, chosen_walks, first_walks
-from graphsage.training.sweep import Trial, Unfinished, sweep
+from graphsage.training.trials import Trial, Unfinished, sweep
 
 FORMS = ("paper", "reference")
 NOTE = ("command: makes the whole table from nothing; hardware and versions: of the machine that put it together. The "
@@ -39,9 +39,9 @@ def make(session: Session) -> None:
     sweep(
         session.trials,
         {(source, cell): graphsage_trial(session, source, cell) for source, cell in keys},
-        {(source, cell): session.grid(cell[0], cell[2]) for source, cell in keys},
+        {(source, cell): session.space(cell[0], cell[2]) for source, cell in keys},
         session.seeds,
-        {(source, cell): session.profile.grid(cell[0], cell[2]) for source, cell in keys},
+        {(source, cell): session.profile.space(cell[0], cell[2]) for source, cell in keys},
     )
     true_features = [(name, 0.0) for name in WALKS]
     session.trials.run(trial for source in session.sources if walks(session, source)
@@ -61,9 +61,9 @@ def first_trials(session: Session) -> list[Trial]:
     trials = [trial for source in session.sources if walks(session, source) for trial in first_walks(session, source)]
     for source in session.sources:
         trials += [graphsage_trial(session, source, cell).with_settings(**point, seed=0)
-                   for cell in cells(session) for point in session.grid(cell[0], cell[2])]  # fmt: skip
+                   for cell in cells(session) for point in session.space(cell[0], cell[2]).grid()]  # fmt: skip
         for kind in SIMPLE.values():
-            trials += [make_trial(kind, kind, source, seed=seed) for seed in range(session.seeds)]
+            trials += [make_trial("table1", kind, kind, source, seed=seed) for seed in range(session.seeds)]
     return trials
 
 

@@ -4,7 +4,7 @@ import statistics
 
 from graphsage.experiments.paper import ROWS
 from graphsage.experiments.section import Record, Section, Table, value
-from graphsage.training.sweep import UNSUPERVISED_RATES
+from graphsage.training.space import UNSUPERVISED_RATES
 
 
 def table1(record: Record) -> Section:

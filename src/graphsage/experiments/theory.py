@@ -15,8 +15,8 @@ from graphsage.experiments.trials import make_trial
 from graphsage.graph.graph import Graph
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.sampling.minibatch import whole_graph
-from graphsage.training.sweep import Result
 from graphsage.training.train import choose_device
+from graphsage.training.trials import Result
 
 AGGREGATORS = ("pool", "mean", "gcn")
 FEATURES = 32
@@ -25,7 +25,7 @@ FEATURES = 32
 def run(session: Session) -> Path:
     profile = session.profile
     runs = session.runs({
-        aggregator: make_trial("theory", f"theory {aggregator}", None, aggregator=aggregator,
+        aggregator: make_trial("theory", "theory", f"theory {aggregator}", None, aggregator=aggregator,
                                nodes=profile.theory_nodes, steps=profile.theory_steps)
         for aggregator in AGGREGATORS
     })  # fmt: skip

@@ -1,10 +1,11 @@
 """What a trial of an experiment does: train or fit one method on one data set, score it, and time it.
 
-`settings["kind"]` names the method; `settings["data"]` and `settings["digest"]` the data. Trials of this file return
-`val` and `test` micro F1 (and `test_macro`), or those for each of several rows of a table.
+`settings["data"]` and `settings["digest"]` name the data. Trials of this file return `val` and `test` micro F1 (and
+`test_macro`), or those for each of several rows of a table.
 """
 
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -21,23 +22,29 @@ from graphsage.experiments.noise import with_noise
 from graphsage.features.scaler import fit_scaler
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import TRAIN, training_graph
-from graphsage.training.sweep import Result, Trial
 from graphsage.training.train import train
+from graphsage.training.trials import Result, Trial
 
 Array = npt.NDArray[Any]
 PROBE_PASSES = 5  # of the probe: scikit-learn's default at the time of the paper
-VERSION = 1
-"""Of what trials mean: raise it when the same settings begin to give other results, and all are made again."""
-NOT_SETTINGS = ("version", "kind", "data", "digest", "device", "noise", "seed", "sampled")
+VERSIONS = dict.fromkeys(("graphsage", "random", "features", "deepwalk", "rotation", "theory", "timed step",
+                          "timed graphsage", "timed deepwalk"), 1)  # fmt: skip
+"""The protocol version of each trial type. Raise it if a type gives other results for the same settings: its kept
+trials are no longer used, and those of other types stay."""
+NOT_SETTINGS = ("data", "digest", "device", "noise", "seed", "sampled")
 
 
-def make_trial(kind: str, label: str, source: Source | None, **settings: Any) -> Trial:
-    """A trial, on a data set where there is one. Its file is named by the data's digest and the version of the code,
-    not by where the data lies or what computes."""
-    about: dict[str, Any] = {"version": VERSION, "kind": kind}
-    if source is None:
-        return Trial(label, {**about, **settings})
-    return Trial(f"{source.name} {label}", {**about, "data": source.name, "digest": opened(source).digest, **settings})
+def make_trial(experiment: str, type: str, label: str, source: Source | None, **settings: Any) -> Trial:
+    """A trial, on a data set if there is one: identified by the data's digest, not by its path or by the device."""
+    if source is not None:
+        label = f"{source.name} {label}"
+        settings = {"data": source.name, "digest": opened(source).digest, **settings}
+    return Trial(label, settings, type, VERSIONS[type], experiment)
+
+
+def protocol(types: Iterable[str]) -> int:
+    """The protocol version of a result: grows by one with each change of one of its trial types."""
+    return 1 + sum(VERSIONS[type] - 1 for type in types)
 
 
 def graphsage(settings: dict[str, Any], data: Named) -> Result:

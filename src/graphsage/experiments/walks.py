@@ -11,7 +11,7 @@ from graphsage.baselines.deepwalk import CONTEXTS
 from graphsage.experiments.data import Source
 from graphsage.experiments.session import Session
 from graphsage.experiments.trials import make_trial
-from graphsage.training.sweep import Result, Swept, Trial, best
+from graphsage.training.trials import Result, Swept, Trial
 
 WALKS = ("DeepWalk", "DeepWalk + features")
 
@@ -42,7 +42,7 @@ def walked(session: Session, source: Source, name: str, noise: float = 0.0) -> S
 
     points = [{"lr": lr, "contexts": contexts, "val": row(records[0], contexts)["val"]}
               for lr, records in swept.items() for contexts in CONTEXTS]  # fmt: skip
-    chosen = best([(point["val"], {"lr": point["lr"], "contexts": point["contexts"]}) for point in points])
+    chosen = {name: value for name, value in max(points, key=lambda point: point["val"]).items() if name != "val"}
     again = swept[chosen["lr"]]
     runs = {seed: row(record, chosen["contexts"]) for seed, record in again.items()}
     firsts = [records[0] for records in swept.values()]
@@ -67,6 +67,7 @@ def _records(session: Session, source: Source, lr: float, noise: float) -> dict[
 
 def _kinds(session: Session, source: Source, lr: float) -> tuple[Trial, Trial]:
     """With the noise of Figure 3, and without."""
-    noisy, plain = (make_trial("deepwalk", "DeepWalk", source, **session.profile.deepwalk, noises=list(levels), lr=lr)
+    noisy, plain = (make_trial("table1", "deepwalk", "DeepWalk", source, **session.profile.deepwalk,
+                               noises=list(levels), lr=lr)
                     for levels in (session.profile.noise_levels, (0.0,)))  # fmt: skip
     return noisy, plain

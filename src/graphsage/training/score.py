@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphsage.datasets.table_spec import TableSpec
 from graphsage.errors import DataError
-from graphsage.training.sweep import Result, Trial
+from graphsage.training.trials import Result, Trial
 
 if TYPE_CHECKING:
     from graphsage.datasets.dataset import Dataset

@@ -1,16 +1,22 @@
-"""What a sweep may try: for some settings a list of choices or a range, for the others one value in every trial."""
+"""The search space of a sweep: some settings have a list of choices or a range, the others one value in every trial. A
+grid is a space of choices, or a list of points such as the paper's grid."""
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphsage.errors import ConfigError
 from graphsage.training.config import Config
-from graphsage.training.sweep import paper_grid
 
 PAPER_AGGREGATORS = ("gcn", "mean", "lstm", "pool")
+SUPERVISED_RATES = (0.01, 0.001, 0.0001)
+UNSUPERVISED_RATES = {"as printed": (2e-6, 2e-7, 2e-8), "times the batch size": (1e-3, 1e-4, 1e-5)}
+"""Appendix C prints the first ones, corrected for a division by the batch size of 512. Adam is invariant to that
+division: the second ones are those before the correction."""
+SIZES = {"pool": (512, 1024), "meanpool": (512, 1024), "lstm": (128, 256)}
+"""Hidden sizes of the small and the big model of an aggregator that has one."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,10 @@ class Space:
         each = [[(name, value) for value in axis.grid(name)] for name, axis in self.axes.items()]
         return [dict(pairs) for pairs in itertools.product(*each)]
 
+    def subset(self, keep: Callable[[Mapping[str, Any]], bool]) -> "Space":
+        """The points of the grid that `keep` accepts, as a space."""
+        return replace(self, points=tuple(point for point in self.grid() if keep(point)))
+
     def as_json(self) -> dict[str, Any]:
         """What tells one space from another, as JSON gives it back."""
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in self.fixed.items()}
@@ -130,10 +140,15 @@ class Space:
 
 def paper_space(fixed: Mapping[str, Any]) -> Space:
     """Appendix C's grid: learning rates, and both sizes of pool and LSTM, for each aggregator, or for the one fixed."""
-    task = fixed.get("task", "supervised")
+    rates = (
+        SUPERVISED_RATES if fixed.get("task", "supervised") == "supervised" else sum(UNSUPERVISED_RATES.values(), ())
+    )
     chosen = (fixed["aggregator"],) if "aggregator" in fixed else PAPER_AGGREGATORS
-    points = [{**({} if "aggregator" in fixed else {"aggregator": aggregator}), **point}
-              for aggregator in chosen for point in paper_grid(task, aggregator)]  # fmt: skip
+    points: list[dict[str, Any]] = []
+    for aggregator in chosen:
+        own = {} if "aggregator" in fixed else {"aggregator": aggregator}
+        widths: list[dict[str, Any]] = [{"hidden_dim": width} for width in SIZES.get(aggregator, ())] or [{}]
+        points += [{**own, "lr": lr, **width} for width in widths for lr in rates]
     for name in ("lr", "hidden_dim"):
         if name in fixed:
             raise ConfigError(f"the paper's grid chooses {name}; do not fix it, or write a space of your own")
