@@ -72,14 +72,11 @@ docs: $(STAMP)  ## Rewrite the generated parts of README.md and docs/
 	@$(BIN)/python docs/generate.py
 
 results-setmm: $(STAMP)  ## Measure setmm again: sweep on validation, then 5 seeds (about half an hour)
-	@$(BIN)/python -m graphsage.experiments.setmm sweep --out results/setmm-sweep.json
-	@$(BIN)/python -m graphsage.experiments.setmm final --out results/setmm.json
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.tuned setmm
 
 results-debian: $(STAMP)  ## Measure Debian again: make results-debian DEBIAN=folder/with/the/tables
 	@[ -n "$(DEBIAN)" ] || { echo "say where the tables are: make results-debian DEBIAN=path/to/debian" >&2; exit 2; }
-	@for what in sweep final baselines cost; do \
-	    $(BIN)/python -m graphsage.experiments.debian $$what $(DEBIAN) || exit 1; \
-	done
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.tuned debian $(DEBIAN)
 
 results-ranks: $(STAMP)  ## Train with one rank and with two: make results-ranks PPI=path/to/ppi
 	@PYTHONPATH=.:src $(BIN)/python -m benchmarks.ranks --data setmm $(if $(PPI),--data ppi=$(PPI)) --out results/scale/ranks.json

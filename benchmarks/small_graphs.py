@@ -16,14 +16,13 @@ from typing import Any
 
 import torch
 from pyg_sage import score_pyg
+from tuned import chosen, grid, rows
 
 from graphsage.baselines.features import logistic_regression
 from graphsage.checksummed_json import read_checksummed
 from graphsage.datasets.table_spec import TableSpec
 from graphsage.evaluation.f1 import f1_scores
-from graphsage.experiments.choose import chosen, grid
 from graphsage.experiments.record import hardware, versions, write_result
-from graphsage.experiments.scored import rows
 from graphsage.training.score import Run, Score, opened, score
 
 GRAPHS = ("amazon_photo", "amazon_cs", "pubmed", "coauthor_cs")

@@ -10,10 +10,8 @@ import sys
 from pathlib import Path
 
 from graphsage.experiments.data import opened, parse_data
-from graphsage.experiments.figure2a import BATCH, num_pairs
-from graphsage.experiments.kinds import Evaluate
 from graphsage.experiments.record import read_result, write_result
-from graphsage.experiments.trials import make_trial
+from graphsage.experiments.trial_runners import BATCH, Evaluate, make_trial, num_pairs
 
 
 def main() -> int:

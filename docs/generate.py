@@ -17,7 +17,7 @@ import generate_scale
 import generate_serving
 from generate_results import ROOT, result
 
-from graphsage.experiments.section import value
+from graphsage.experiments.report import value
 
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "search", "plot", "plan", "info", "data",

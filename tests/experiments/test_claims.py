@@ -4,12 +4,23 @@ from typing import Any
 
 import pytest
 
-from graphsage.experiments import evidence, evidence_figures
-from graphsage.experiments.claims import CLAIMS, FAILS, HOLDS, PENDING, UNTESTED, judged
-from graphsage.experiments.paper import NAMES, ROWS, SETTINGS, table1
+from graphsage.experiments import claims
+from graphsage.experiments.claims import (
+    CLAIMS,
+    FAILS,
+    HOLDS,
+    PENDING,
+    UNTESTED,
+    Records,
+    chance_of,
+    check,
+    compared,
+    judged,
+)
+from graphsage.experiments.paper import NAMES, ROWS, SETTINGS, published
 from graphsage.experiments.record import MEASURED, spread
-from graphsage.experiments.sections import claims as claims_section
-from graphsage.experiments.wilcoxon import check, compared
+from graphsage.experiments.report import claims as claims_section
+from graphsage.experiments.table1 import rows_in_part
 
 EMPTY: dict[str, dict[str, Any] | None] = dict.fromkeys(MEASURED)
 
@@ -20,7 +31,7 @@ def paper_rows() -> list[dict[str, Any]]:
     rows = []
     for data, task in SETTINGS:
         for name in ROWS:
-            score = table1(data, task, name)
+            score = published(data, task, name)
             if score is not None:
                 extra = {"form": "paper", "aggregator": short[name]} if name in short else {}
                 scores = {f"{part}_f1": spread([score]) for part in ("val_micro", "test_micro", "test_macro")}
@@ -64,12 +75,12 @@ def test_a_baseline_that_a_data_set_was_not_compared_with_is_named() -> None:
     left = [row for row in paper_rows() if (row["data"], row["row"]) not in (("reddit", "DeepWalk"), ("ppi", "Random"))]
     refused = {"data": "ppi", "task": "both", "missing": "several graphs"}
     left += [{**refused, "row": "DeepWalk"}, {**refused, "row": "DeepWalk + features"}]
-    ours = evidence.beats_baselines({**EMPTY, "table1": {"rows": left}}).ours
+    ours = claims.beats_baselines({**EMPTY, "table1": {"rows": left}}).ours
     assert "reddit: without DeepWalk (not made)" in ours
     assert "ppi: without Random and DeepWalk and DeepWalk + features (not made or several graphs)" in ours
     rows = [row for row in left if row["data"] == "citation" or row["row"].startswith("DeepWalk")]
     rows += [row for row in paper_rows() if row["data"] == "ppi"]
-    ours = evidence.beats_baselines({**EMPTY, "table1": {"rows": rows}}).ours
+    ours = claims.beats_baselines({**EMPTY, "table1": {"rows": rows}}).ours
     assert ours == "in 4 of 4 settings; ppi: without DeepWalk and DeepWalk + features (several graphs)"
 
 
@@ -87,13 +98,13 @@ def test_facts_are_compared_where_their_data_is() -> None:
     rows = [{"data": "setmm", "edges_back": 0.9, "nodes_without_features": 0.0},
             {"data": "ppi", "edges_back": 0.0, "nodes_without_features": 0.423}]  # fmt: skip
     records = {**EMPTY, "facts": {"rows": rows}}
-    stand_in = evidence_figures.edges_back(records)
+    stand_in = claims.edges_back(records)
     assert (stand_in.ours, stand_in.holds) == ("90% on the stand-in", None)
     for share, holds in ((0.94, True), (0.9, False)):
         own = {**EMPTY, "facts": {"rows": [{"data": "citation", "edges_back": share}]}}
-        assert evidence_figures.edges_back(own).holds is holds
-    assert evidence_figures.empty_proteins(records).holds
-    assert evidence_figures.reddit_edges_back(records).holds is None
+        assert claims.edges_back(own).holds is holds
+    assert claims.empty_proteins(records).holds
+    assert claims.reddit_edges_back(records).holds is None
 
 
 def test_the_signed_rank_test_returns_the_published_pairs() -> None:
@@ -104,20 +115,20 @@ def test_too_few_settings_prove_neither_a_difference_nor_its_absence() -> None:
     """Over three settings p is above 0.05 even where one method is always better."""
     few = [row for row in paper_rows() if row["data"] == "citation"]
     records = {**EMPTY, "wilcoxon": {"rows": compared(few, "paper")}}
-    assert evidence.lstm_like_pool(records).holds is None
-    assert evidence.significant_over_gcn(records).holds is None
-    assert "settings" in evidence.lstm_like_pool(records).why
+    assert claims.lstm_like_pool(records).holds is None
+    assert claims.significant_over_gcn(records).holds is None
+    assert "settings" in claims.lstm_like_pool(records).why
 
 
 def test_noise_is_not_judged_without_the_random_classifier_of_its_data() -> None:
     lines = {"GraphSAGE-pool": [spread([0.4])], "GraphSAGE-GCN": [spread([0.2])]}
     other = {"data": "e", "row": "Random", "task": "both", "test_micro_f1": spread([0.2])}
     records = {**EMPTY, "figure3": {"data": {"d": {}}, "lines": lines}, "table1": {"rows": [other]}}
-    assert evidence_figures.noise(records).pending
+    assert claims.noise(records).pending
 
 
 def test_facts_that_were_not_made_are_not_said_to_be_out_of_reach() -> None:
-    for find in (evidence_figures.edges_back, evidence_figures.reddit_edges_back, evidence_figures.empty_proteins):
+    for find in (claims.edges_back, claims.reddit_edges_back, claims.empty_proteins):
         assert find(EMPTY).pending
         assert not find({**EMPTY, "facts": {"rows": []}}).pending
 
@@ -156,7 +167,7 @@ def test_on_noise_pool_must_be_a_point_above_gcn(pool: float, holds: bool) -> No
     lines = {"GraphSAGE-pool": [spread([pool])], "GraphSAGE-GCN": [spread([0.3])]}
     table = {"rows": [{"data": "d", "row": "Random", "test_micro_f1": spread([0.1])}]}
     figure = {"data": {"d": {}}, "settings": {}, "lines": lines}
-    assert evidence_figures.noise({**EMPTY, "table1": table, "figure3": figure}).holds is holds
+    assert claims.noise({**EMPTY, "table1": table, "figure3": figure}).holds is holds
 
 
 def test_a_claim_names_figures_whose_learning_rates_were_not_all_tried_whether_it_holds_or_not() -> None:
@@ -179,10 +190,10 @@ def test_a_claim_names_figures_whose_learning_rates_were_not_all_tried_whether_i
 def test_baselines_that_were_swept_in_part_are_named_as_well() -> None:
     rows = [row | ({"tried": {"points": 2, "of": 6}, "seeds": [0]} if row["row"] == "DeepWalk" else {})
             for row in paper_rows()]  # fmt: skip
-    short = evidence.rows_in_part({"rows": rows}, ("supervised",), ROWS)
+    short = rows_in_part({"rows": rows}, ("supervised",), ROWS)
     assert short
     assert all("DeepWalk (2 of 6 points" in told for told in short)
-    assert evidence.rows_in_part({"rows": rows}, (), ROWS) == []
+    assert rows_in_part({"rows": rows}, (), ROWS) == []
 
 
 def test_a_claim_names_only_rows_that_judge_it_and_figures_with_few_seeds() -> None:
@@ -208,16 +219,16 @@ def test_what_fails_with_short_unsupervised_training_says_how_short() -> None:
 
 def test_the_gain_over_features_is_that_of_the_best_on_validation() -> None:
     rows = [{**row, "val_micro_f1": spread([0.99])} if row["row"] == "GraphSAGE-GCN" else row for row in paper_rows()]
-    gcn = evidence.gain_over_features({**EMPTY, "table1": {"rows": rows}}).ours
+    gcn = claims.gain_over_features({**EMPTY, "table1": {"rows": rows}}).ours
     assert gcn.startswith("+37.2% on average (citation supervised +34.3%, reddit supervised +59.0%")
 
 
 def test_a_claim_that_fails_says_why() -> None:
     with pytest.raises(AssertionError, match="nothing says why"):
-        evidence.Found("89%", False)
+        claims.Verdict("89%", False)
     far = {"rows": [{"data": "citation", "edges_back": 0.89}, {"data": "ppi", "nodes_without_features": 0.5}]}
-    assert evidence_figures.edges_back({**EMPTY, "facts": far}).why == "more than 5 points from 96%"
-    assert evidence_figures.empty_proteins({**EMPTY, "facts": far}).why == "more than 2 points from 42%"
+    assert claims.edges_back({**EMPTY, "facts": far}).why == "more than 5 points from 96%"
+    assert claims.empty_proteins({**EMPTY, "facts": far}).why == "more than 2 points from 42%"
 
 
 def both_forms(pool: float, *, data: str | None = None) -> dict[str, dict[str, Any] | None]:
@@ -269,9 +280,100 @@ def of_test(p: float, difference: float) -> dict[str, dict[str, Any] | None]:
 
 
 def test_significance_needs_both_a_small_p_and_a_gain() -> None:
-    assert evidence.significant_over_gcn(of_test(0.02, 0.1)).holds
+    assert claims.significant_over_gcn(of_test(0.02, 0.1)).holds
     for p, difference in ((0.3, 0.1), (0.02, -0.1)):
-        found = evidence.significant_over_gcn(of_test(p, difference))
+        found = claims.significant_over_gcn(of_test(p, difference))
         assert (found.holds, found.why) == (False, "not so for mean, lstm, pool, over 6 settings")
-    assert evidence.lstm_like_pool(of_test(0.3, 0.1)).holds
-    assert [evidence.lstm_like_pool(of_test(0.04, d)).why for d in (0.1, -0.1)] == ["LSTM is better", "pool is better"]
+    assert claims.lstm_like_pool(of_test(0.3, 0.1)).holds
+    assert [claims.lstm_like_pool(of_test(0.04, d)).why for d in (0.1, -0.1)] == ["LSTM is better", "pool is better"]
+
+
+def test_depth_samples_noise_and_rotation() -> None:
+    points = [{"data": "d", "aggregator": "mean", "k": k, "test_micro_f1": spread([f1]), "step_milliseconds": s,
+               "sample_sizes": [10] * k}
+              for k, f1, s in ((1, 0.5, 1.0), (2, 0.6, 2.0), (3, 0.61, 40.0))]  # fmt: skip
+    sizes = [{"sample_size": s, "test_micro_f1": spread([f])} for s, f in ((5, 0.5), (10, 0.55), (20, 0.56))]
+    lines = {"GraphSAGE-pool": [spread([0.6]), spread([0.4])], "GraphSAGE-GCN": [spread([0.6]), spread([0.2])]}
+    chance = {"data": "d", "row": "Random", "task": "both", "test_micro_f1": spread([0.2])}
+    records = {**EMPTY, "depth": {"points": points}, "figure2b": {"points": sizes}, "table1": {"rows": [chance]},
+               "figure3": {"data": {"d": {}}, "lines": lines},
+               "rotation": {"rows": [{"test_micro_f1": spread([v])} for v in (0.8, 0.2, 0.7)]}}  # fmt: skip
+    assert claims.second_layer(records).ours.startswith("+20.0%")
+    assert claims.third_layer(records).holds
+    assert claims.third_layer_time(records).ours.startswith("20.0 x")
+    for find in (claims.sample_size, claims.noise, claims.rotation):
+        assert find(records).holds
+    sizes[-1]["test_micro_f1"] = spread([0.7])
+    lines["GraphSAGE-pool"][1] = spread([0.21])
+    assert claims.sample_size(records).holds is False
+    assert claims.noise(records).holds is False
+
+
+def test_larger_samples_that_never_gain_show_no_diminishing_returns() -> None:
+    points = [{"sample_size": s, "test_micro_f1": spread([f])} for s, f in ((5, 0.5), (10, 0.49), (20, 0.40))]
+    assert claims.sample_size({**EMPTY, "figure2b": {"points": points}}).holds is False
+
+
+def depths(factor: float, added: int = 20) -> Records:
+    points = [{"data": "d", "aggregator": "mean", "k": k, "step_milliseconds": time,
+               "sample_sizes": [25, 10, added][:k]} for k, time in ((2, 3.0), (3, 3.0 * factor))]  # fmt: skip
+    return {**EMPTY, "depth": {"points": points}}
+
+
+@pytest.mark.parametrize(("factor", "holds"), [(7.0, False), (20.0, True)])
+def test_a_third_layer_must_cost_what_the_paper_says(factor: float, holds: bool) -> None:
+    assert claims.third_layer_time(depths(factor)).holds is holds
+
+
+def test_the_time_of_a_third_layer_is_judged_only_where_the_rule_can_be_met() -> None:
+    small = claims.third_layer_time(depths(5.0, added=5))
+    assert (small.holds, small.why) == (None, "a third sample of 5 makes the work 6 times as much at most")
+
+
+def sizes(*points: tuple[int, float, float]) -> Records:
+    made = [{"sample_size": size, "test_micro_f1": spread([f1]), "step_milliseconds": time}
+            for size, f1, time in points]  # fmt: skip
+    return {**EMPTY, "figure2b": {"points": made}}
+
+
+def test_sub_sampling_must_save_half_of_the_time_for_a_point_of_f1() -> None:
+    found = claims.subsampling(sizes((5, 0.5, 1.0), (10, 0.595, 2.0), (80, 0.6, 8.0)))
+    assert (found.holds, found.ours) == (True, "S 10: F1 0.595 in 0.25 of the time of S 80 (0.600)")
+    assert claims.subsampling(sizes((5, 0.5, 1.0), (10, 0.55, 2.0), (80, 0.6, 8.0))).holds is False
+    assert claims.subsampling(sizes((5, 0.5, 1.0), (10, 0.6, 5.0), (80, 0.6, 8.0))).holds is False
+
+
+@pytest.mark.parametrize(("mean", "holds"), [
+    ([0.72, 0.74, 0.73], False),  # three points, and the seeds never meet
+    ([0.60, 0.80, 0.76], True),  # as far apart, but so are the seeds
+    ([0.725], False),
+    ([0.705], True),
+])  # fmt: skip
+def test_pooling_differs_where_the_seeds_do_not_explain_it(mean: list[float], holds: bool) -> None:
+    most = [0.69, 0.71, 0.70] if len(mean) > 1 else [0.70]
+    points = [{"data": "d", "aggregator": name, "test_micro_f1": spread(values)}
+              for name, values in (("pool", most), ("meanpool", mean))]  # fmt: skip
+    found = claims.pooling({**EMPTY, "pooling": {"points": points}})
+    assert found.holds is holds
+    assert found.why == "" if holds else found.why.startswith("they differ on d")
+
+
+@pytest.mark.parametrize(("pool", "holds", "why"), [
+    ([0.70, 0.71, 0.69], True, ""),
+    ([0.70, 0.55, 0.63], False, "no more than mean (p = "),
+    ([0.50, 0.51, 0.49], False, "mean explains more"),
+    ([0.60, 0.61, 0.59], False, "no more than mean (p = 1.00)"),
+    ([0.62], True, ""),  # one seed tells no more than the order
+])  # fmt: skip
+def test_pool_must_learn_more_than_the_seeds_explain(pool: list[float], holds: bool, why: str) -> None:
+    others = {"mean": [0.60, 0.61, 0.59][: len(pool)], "gcn": [0.2, 0.3, 0.2][: len(pool)]}
+    rows = [{"aggregator": name, "r2_new_graphs": spread(values)} for name, values in {"pool": pool, **others}.items()]
+    found = claims.learned({**EMPTY, "theory": {"learned": rows}})
+    assert found.holds is holds
+    assert found.why.startswith(why)
+
+
+def test_equal_scores_differ_by_nothing_and_one_seed_tells_nothing() -> None:
+    assert chance_of([0.5, 0.5], [0.5, 0.5]) == 1.0
+    assert chance_of([0.5], [0.5, 0.6]) is None
+    assert chance_of([0.1, 0.2], [0.8, 0.9]) == pytest.approx(0.0101, abs=1e-4)

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from graphsage.checksummed_json import read_checksummed
-from graphsage.experiments.kinds import KINDS
-from graphsage.experiments.record import hardware, machine, machine_of, spread, write_result
+from graphsage.experiments.record import hardware, machine, spread, write_result
+from graphsage.experiments.trial_runners import TYPES, machine_of
 
 
 def test_spread_is_the_mean_and_the_sample_deviation() -> None:
@@ -29,8 +29,8 @@ def test_a_gpu_that_stays_idle_is_not_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert machine(hardware("cuda")) == "H200"
     assert machine(hardware("cuda", tf32=True)) == "H200, TF32"
     there = hardware("cuda", tf32=True) | {"cores": 16}
-    made = {kind: machine_of({"hardware": there, "type": kind}) for kind in KINDS}
+    made = {kind: machine_of({"hardware": there, "type": kind}) for kind in TYPES}
     idle = {"random", "features", "deepwalk", "rotation"}
     rounded = {"graphsage", "timed step"}
-    used = {kind: "H200, TF32" if kind in rounded else "H200" for kind in KINDS}
-    assert made == {kind: "16 cores, no GPU" if kind in idle else used[kind] for kind in KINDS}
+    used = {kind: "H200, TF32" if kind in rounded else "H200" for kind in TYPES}
+    assert made == {kind: "16 cores, no GPU" if kind in idle else used[kind] for kind in TYPES}

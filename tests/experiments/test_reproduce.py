@@ -1,4 +1,4 @@
-"""The whole reproduction on a small graph with a planted answer, by the tables and figures it leaves."""
+"""`graphsage reproduce`: everything, in one command or in several."""
 
 import dataclasses
 from pathlib import Path
@@ -10,7 +10,7 @@ import torch
 from graphsage.errors import ConfigError, DataError
 from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.experiments import profile as profiles
-from graphsage.experiments import rotation
+from graphsage.experiments import trial_runners
 from graphsage.experiments.data import Source, opened, parse_data
 from graphsage.experiments.plots import DRAWN, pictures
 from graphsage.experiments.profile import profile_named
@@ -19,6 +19,7 @@ from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_sessi
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
 from graphsage.kernels.threads import cores
+from graphsage.training.trials import Unfinished
 from planted import planted_graph, planted_split
 from reproduction import TINY, read, session
 
@@ -166,8 +167,8 @@ def test_rotation_leaves_out_nodes_of_unknown_label(
         asked.append((truth, answers))
         return f1_scores(truth, answers)
 
-    monkeypatch.setattr(rotation, "f1_scores", noted)
-    rotation.rotation({"seed": 0, "device": "cpu", "num_walks": 2, "passes": 1, "dim": 4}, part)
+    monkeypatch.setattr(trial_runners, "f1_scores", noted)
+    trial_runners.rotation({"seed": 0, "device": "cpu", "num_walks": 2, "passes": 1, "dim": 4}, part)
     assert len(asked) == 3
     for truth, answers in asked:
         assert len(truth) == len(answers) == 16  # 20% of the 80 known ones
@@ -239,3 +240,40 @@ def test_rows_of_another_profile_or_of_other_data_are_not_put_together(
     changed = (Source("one", str(tmp_path / "two")),)
     reproduce("table1", start(changed, other, out, device="cpu", only=("supervised", "pool")))
     assert {row["row"] for row in read(out, "table1")["rows"] if "form" in row} == {"GraphSAGE-pool"}
+
+
+def test_a_sitting_that_is_over_says_what_is_left(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    with pytest.raises(Unfinished, match="continue"):
+        reproduce("table1", session(sources[:1], tmp_path / "out", minutes=0))
+    assert not (tmp_path / "out" / "table1.json").exists()
+
+
+def test_a_sitting_that_is_over_puts_together_what_there_is(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    """`all` goes on to the ledger and the report, and a figure has the rates and seeds that were made for it."""
+    out = tmp_path / "out"
+    with pytest.raises(Unfinished):
+        reproduce("all", session(sources[:1], out, minutes=0))
+    assert (out / "report.html").exists()
+    assert not (out / "figure2b.json").exists()  # not even a part is there
+    reproduce("figure2b", session(sources[:1], out, rates=(0.001,), seeds=2))
+    (out / "figure2b.json").unlink()
+    with pytest.raises(Unfinished, match="2 trials are left"):  # the other rate of both sizes
+        reproduce("figure2b", session(sources[:1], out, minutes=0))
+    points = read(out, "figure2b")["points"]
+    assert [(p["lr"], p["tried"], len(p["test_micro_f1"]["values"])) for p in points] == [(0.001, [0.001], 2)] * 2
+
+
+def test_putting_together_again_keeps_the_time_that_the_trials_took(
+    sources: tuple[Source, ...], tmp_path: Path
+) -> None:
+    made = session(sources[:1], tmp_path)
+    reproduce("pooling", dataclasses.replace(made, began=made.began - 1000))
+    reproduce("pooling", session(sources[:1], tmp_path, minutes=0))
+    time = read(tmp_path, "pooling")["time"]
+    assert (time["trials"], time["sitting_seconds"] >= 1000) == (4, True)
+
+
+def test_the_ledger_has_the_profile_of_what_it_read(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    reproduce("facts", session(sources[:1], tmp_path))
+    assert main(["claims", "--profile", "full", "--out", str(tmp_path)]) == 0
+    assert read(tmp_path, "claims")["profile"] == "tiny"

@@ -1,14 +1,13 @@
 """What a trial hands to training, and how its steps are timed."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from graphsage.experiments import kinds, steps
+from graphsage.experiments import trial_runners
 from graphsage.experiments.data import Named, Source
-from graphsage.experiments.kinds import Evaluate
-from graphsage.experiments.steps import seconds_per_step, timed_training, usual_step
-from graphsage.experiments.trials import NOT_SETTINGS
+from graphsage.experiments.trial_runners import NOT_SETTINGS, Evaluate, seconds_per_step, timed_training, usual_step
 from graphsage.training.config import Config
 from graphsage.training.progress import Event
 from graphsage.training.trials import Result, Trial
@@ -24,7 +23,7 @@ def test_tf32_is_of_the_machine_and_not_of_the_trial(tf32: bool, monkeypatch: py
         return {"val": 0.0}
 
     for kind in ("graphsage", "features"):
-        monkeypatch.setitem(kinds.KINDS, kind, keep)
+        monkeypatch.setitem(trial_runners.TYPES, kind, replace(trial_runners.TYPES[kind], run=keep))
     trials = [Trial(kind, {"data": "setmm", "seed": 0}, kind) for kind in ("graphsage", "features")]
     names = [trial.key for trial in trials]
     for trial in trials:
@@ -50,7 +49,7 @@ def test_the_end_of_an_epoch_is_a_tick_where_a_gpu_tells_of_no_step(monkeypatch:
         for kind, step in (("epoch", 40), ("step", 80), ("epoch", 80), ("epoch", 120)):
             on_event(Event(kind, 0, 0, step, settings["steps"], 0.0, 0.0, 0.0, 0.0))
 
-    monkeypatch.setattr(steps, "train", train)
+    monkeypatch.setattr(trial_runners, "train", train)
     graph = planted_graph()
     data = Named("planted", graph, planted_split(graph), "", "")
     _, ticks = timed_training(data, steps=120, device="cpu")

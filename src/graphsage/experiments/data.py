@@ -1,20 +1,23 @@
-"""The data of the paper's experiments, or what stands in for it, opened by name: `ppi=PATH`, `setmm`, `debian=PATH`."""
+"""The data of the paper's experiments, or its stand-in, opened by name: `ppi=PATH`, `setmm`, `debian=PATH`."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from graphsage.baselines.deepwalk import attached
 from graphsage.datasets.dataset import Dataset
 from graphsage.errors import ConfigError, DataError
-from graphsage.experiments.digest import digest
+from graphsage.features.recipe import Column
 from graphsage.graph.graph import Graph
-from graphsage.graph.split import NONE, TRAIN, VAL, Split, with_validation
-from graphsage.kernels.random import Stream
+from graphsage.graph.split import NONE, TRAIN, VAL, Split, training_graph, with_validation
+from graphsage.kernels.random import Stream, derive, uniform
 
 RELEASED_DENSITY = 0.305  # share of ones in the PPI labels of the paper's release
 COLUMNS = {"citation": "citation", "setmm": "citation", "reddit": "reddit", "ppi": "ppi"}
@@ -106,7 +109,7 @@ def opened(source: Source) -> Named:
     if not bool((trains[rows] & trains[columns] & (rows != columns)).any()):
         raise ConfigError(f"--data {source.name}: no edge joins two training nodes, and models learn from neighbors; "
                           "check the edges, or give a split that leaves more nodes for training")  # fmt: skip
-    return Named(source.name, graph, split, _note(source, graph), digest(data, graph, split))
+    return Named(source.name, graph, split, _note(source, graph), fingerprint(data, graph, split))
 
 
 def _open(source: Source) -> tuple[Dataset, Split]:
@@ -150,9 +153,74 @@ def _note(source: Source, graph: Graph) -> str:
     return ""
 
 
-def facts(data: Named) -> dict[str, Any]:
-    """What a result says about its data."""
+def data_facts(sources: Iterable[Source]) -> dict[str, Any]:
+    """What a result says about its data sets, by name."""
+    found = {}
+    for data in map(opened, sources):
+        graph = data.graph
+        found[data.name] = {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features,
+                            "classes": graph.num_classes, "split": data.split.sizes(), "digest": data.digest,
+                            "note": data.note}  # fmt: skip
+    return found
+
+
+def fingerprint(data: Dataset, graph: Graph, split: Split) -> str:
+    """Of all that decides a result: the same for every format that the same nodes, in the same order, are read from, on
+    every machine and with every version of the libraries.
+
+    Features that are computed from columns, such as text by a decomposition, differ in their last digits from one
+    machine to the next. For these the columns themselves count, and the recipe.
+    """
+    assert graph.labels is not None
+    made = hashlib.sha256()
+    seen = training_graph(graph.replace(features=None, labels=None), split)  # later edges are left out by their time
+    for tensor in (graph.indptr, graph.indices, seen.indptr, seen.indices, graph.labels, split.codes):
+        _add(made, tensor.numpy().astype(np.int64))
+    if data.graph.features is not None:
+        _add(made, data.graph.features.float().numpy() + np.float32(0))  # -0.0 and 0.0 are the same feature
+    elif data.plan is not None:
+        for step in data.plan.steps:
+            made.update(repr((step.recipe, step.columns)).encode())
+            for name in step.columns:
+                _add_column(made, data.columns[name])
+    return made.hexdigest()[:12]
+
+
+def _add(made: Any, values: npt.NDArray[Any]) -> None:
+    made.update(repr(values.shape).encode())
+    made.update(np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False).tobytes())
+
+
+def _add_column(made: Any, values: Column) -> None:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+        _add(made, values.astype(np.float64))
+        return
+    for value in values:
+        cell = str(value).encode("utf-8", "surrogatepass")
+        made.update(len(cell).to_bytes(8, "little") + cell)
+
+
+def with_noise(data: Named, share: float, seed: int) -> Graph:
+    """The graph with `share` of its feature columns, drawn by the seed, replaced by standard normal numbers.
+
+    The paper replaces the feature matrix "incrementally" and does not say by rows or columns: columns, so that every
+    node keeps the same number of true features. The more are replaced, the fewer stay: those of a smaller share are
+    among those of a larger one.
+    """
     graph = data.graph
-    return {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features,
-            "classes": graph.num_classes, "split": data.split.sizes(), "digest": data.digest,
-            "note": data.note}  # fmt: skip
+    if not share or graph.features is None:
+        return graph
+    columns = torch.arange(graph.num_features)
+    order = torch.argsort(Stream(seed, "noise columns").keys(columns), stable=True)
+    gone = order[: round(share * len(columns))]
+    keys = Stream(seed, "noise").keys(torch.arange(graph.num_nodes))
+    features = graph.features.float().clone()
+    for column in gone.tolist():
+        features[:, column] = normal(derive(keys, column)).float()
+    return graph.replace(features=features)
+
+
+def normal(bits: torch.Tensor) -> torch.Tensor:
+    """Standard normal numbers from 64-bit draws (Box and Muller), same shape, float64."""
+    radius = torch.sqrt(-2 * torch.log1p(-uniform(bits)))
+    return radius * torch.cos(2 * torch.pi * uniform(derive(bits, 1)))

@@ -34,7 +34,7 @@ FIGURES = {
 """What the paper says where it gives no table."""
 
 
-def table1(column: str | None, task: str, row: str) -> float | None:
-    """The paper's cell; None where it has none."""
+def published(column: str | None, task: str, row: str) -> float | None:
+    """The cell of the paper's Table 1; None if it has none."""
     cells = _TABLE_1.get((column or "", task))
     return None if cells is None else cells[ROWS.index(row)]

@@ -1,9 +1,10 @@
-"""Records of results: scores over seeds, and everything needed to judge the number."""
+"""Result files: scores over seeds, everything needed to judge the number, and rows that earlier commands made."""
 
 import importlib.metadata
+import json
 import platform
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,6 @@ EXPERIMENTS = (*MEASURED, "claims")
 """In the order in which all are made: the last ones read what the others wrote."""
 LAYOUT = 1
 """Of the files that experiments write: raised when what reads them needs something that older ones lack."""
-ON_CPU = ("random", "features", "deepwalk", "rotation")
-"""Kinds of trials that no GPU takes part in, wherever they run."""
-IN_TF32 = ("graphsage", "timed step")
-"""Kinds of trials that --tf32 is for."""
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "graphsage")
 
 
@@ -82,14 +79,6 @@ def machine(hardware: dict[str, Any]) -> str:
     return f"{hardware['gpu']}, {hardware['products']}" if "products" in hardware else str(hardware["gpu"])
 
 
-def machine_of(trial: Mapping[str, Any]) -> str:
-    """What made a trial, by its record, in words: a GPU is not named for a method that leaves it idle."""
-    found = dict(trial["hardware"])
-    if trial["type"] not in IN_TF32:
-        found.pop("products", None)
-    return machine({**found, "gpu": None} if trial["type"] in ON_CPU else found)
-
-
 def versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
     for library in LIBRARIES:
@@ -98,3 +87,30 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+Record = dict[str, Any]
+
+
+def merge_results(earlier: Record | None, body: Record, part: str, key: Callable[[Record], Hashable]) -> Record:
+    """`body` with those rows of `body[part]` that an earlier piece made and this one did not, told apart by `key`.
+
+    Rows of another profile, of other settings or an older version of the code, or of other data under the same name
+    are not put beside these.
+    """
+    if earlier is None or any(
+        earlier.get(name) != _as_json(body.get(name)) for name in ("profile", "version", "settings")
+    ):
+        return body
+    data: Record = earlier["data"]
+    same = {name for name in data if data[name]["digest"] == body["data"].get(name, data[name])["digest"]}
+    made = {key(row) for row in body[part]}
+    kept = [row for row in earlier[part] if row["data"] in same and key(row) not in made]
+    machines = earlier["trials_on"] if kept else []
+    return {**body, "data": {name: data[name] for name in data if name in same} | body["data"],
+            part: kept + body[part], "trials_on": machines}  # fmt: skip
+
+
+def _as_json(value: Any) -> Any:
+    """As it is read back: JSON has no tuples."""
+    return json.loads(json.dumps(value))

@@ -5,26 +5,32 @@ python -m graphsage.experiments.reproduce all --data ppi=PATH --data setmm --dat
 """
 
 import argparse
-import importlib
 import importlib.util
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from graphsage.errors import ConfigError, GraphSageError
+from graphsage.experiments import figures
+from graphsage.experiments.claims import claims, wilcoxon
 from graphsage.experiments.data import Source, parse_data
-from graphsage.experiments.kinds import Evaluate
 from graphsage.experiments.profile import AGGREGATORS, FULL, TASKS, Profile, profile_named
 from graphsage.experiments.record import EXPERIMENTS, hardware, versions
 from graphsage.experiments.report import write_report
 from graphsage.experiments.session import Inapplicable, Session
-from graphsage.experiments.table1 import FORMS
+from graphsage.experiments.table1 import FORMS, table1
+from graphsage.experiments.trial_runners import Evaluate
 from graphsage.training.train import choose_device
 from graphsage.training.trials import Result, Runner, Trial, TrialStore, Unfinished
 
+RUNS: dict[str, Callable[[Session], Path]] = {
+    "table1": table1, "figure2a": figures.figure2a, "figure2b": figures.figure2b, "depth": figures.depth,
+    "figure3": figures.figure3, "pooling": figures.pooling, "rotation": figures.rotation, "theory": figures.theory,
+    "facts": figures.facts, "wilcoxon": wilcoxon, "claims": claims,
+}  # fmt: skip
 READERS = ("wilcoxon", "claims")
 """They read what others wrote, and no data."""
 ONLY = (*TASKS, *FORMS, *AGGREGATORS)
@@ -39,7 +45,7 @@ def reproduce(what: str, session: Session) -> list[Path]:
     _check_folder(what, session)
     for name in names(what):
         try:
-            written.append(importlib.import_module(f"graphsage.experiments.{name}").run(session))
+            written.append(RUNS[name](session))
         except Unfinished:
             session.trials.used.clear()  # session.left knows of it; the next result has trials of its own
         except Inapplicable as reason:

@@ -9,10 +9,9 @@ from typing import Any
 from graphsage.errors import ConfigError, DataError
 from graphsage.experiments.data import Source, opened
 from graphsage.experiments.paper import FIGURES
-from graphsage.experiments.pieces import joined
 from graphsage.experiments.profile import Profile
-from graphsage.experiments.record import LAYOUT, hardware, machine, machine_of, read_result, write_result
-from graphsage.experiments.trials import protocol
+from graphsage.experiments.record import LAYOUT, hardware, machine, merge_results, read_result, write_result
+from graphsage.experiments.trial_runners import machine_of, protocol
 from graphsage.training.space import SIZES, Space
 from graphsage.training.trials import Key, Record, Result, Runner, Swept, Trial, Unfinished, sweep, swept
 
@@ -173,7 +172,7 @@ class Session:
                key: Callable[[dict[str, Any]], Hashable]) -> dict[str, Any]:  # fmt: skip
         """`body` with the rows that earlier pieces of the same experiment left."""
         whole = {"profile": self.profile.name, "version": protocol(TYPES.get(name, ())), **body}
-        return joined(self.earlier(name), whole, part, key)
+        return merge_results(self.earlier(name), whole, part, key)
 
     def command(self, name: str, data: Sequence[str], *more: str, seeds: int | None = None) -> str:
         """What a person types to make an experiment, or some rows of it, from nothing."""

@@ -1,59 +1,188 @@
-"""Section 5: clustering coefficients by Theorem 1's construction, and learned from random features (Corollary 2)."""
+"""Section 5: clustering coefficients, by Theorem 1's construction and learned from random features (Corollary 2).
 
-from pathlib import Path
+The construction has four layers with the pooling aggregator. Its weights follow the proof except in two places. The
+proof adds up neighbors' vectors, which a maximum cannot do. If all colors near a node differ, the maximum of one-hot
+vectors is their sum, and pooling ReLU(e_u[i] + A_u[j] - 1) over all i and j separates the pairs of a neighbor i and
+its neighbor j. The proof's last formula subtracts d_v and doubles, while b·c already counts every adjacent pair of
+neighbors twice: without self loops the coefficient is b·c / (d (d - 1)).
+
+  h^1 = ramps of the node's own value, and A_v: the colors of its neighbors          pool: color of a neighbor
+  h^2 = P_v[i, j], whether a neighbor of color i has one of color j; A_v; |d - t|    pool: the pairs above
+  h^3 = for each j and degree t: sum_i P_v[i, j] where A_v[j] = 1 and d = t          own MLP, no neighbors
+  h^4 = their sum, each divided by t (t - 1)                                         own MLP, no neighbors
+
+Line 7 (scaling to length 1) is left out, as in the proof.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from graphsage.experiments.data import opened
-from graphsage.experiments.record import spread
-from graphsage.experiments.session import Session
-from graphsage.experiments.theorem1 import EPSILON, clustering_coefficients, coloring, constructed
-from graphsage.experiments.trials import make_trial
 from graphsage.graph.graph import Graph
+from graphsage.model.aggregators.pool import PoolAggregator
 from graphsage.model.encoder import Encoder, EncoderConfig
+from graphsage.model.layer import SageLayer
 from graphsage.sampling.minibatch import whole_graph
 from graphsage.training.train import choose_device
 from graphsage.training.trials import Result
 
-AGGREGATORS = ("pool", "mean", "gcn")
-FEATURES = 32
+EPSILON = 1e-6  # how far the constructed coefficients may be from the counted ones
 
 
-def run(session: Session) -> Path:
-    profile = session.profile
-    runs = session.runs({
-        aggregator: make_trial("theory", "theory", f"theory {aggregator}", None, aggregator=aggregator,
-                               nodes=profile.theory_nodes, steps=profile.theory_steps)
-        for aggregator in AGGREGATORS
-    })  # fmt: skip
-    learned = [{"aggregator": aggregator, **{name: spread(run[name] for run in own)
-                                             for name in ("r2_same_graphs", "r2_new_graphs")}}
-               for aggregator, own in runs.items()]  # fmt: skip
-    settings = {"nodes": profile.theory_nodes, "steps": profile.theory_steps, "features": FEATURES}
-    body = {"constructed": check_construction(session), "epsilon": EPSILON, "learned": learned, "settings": settings}
-    return session.keep(
-        "theory", "Section 5: clustering coefficients, constructed and learned from random features", body
-    )
+class Clustering(nn.Module):
+    """Algorithm 1 with K = 4 and explicit weights, for nodes whose features are told apart by one number each.
+
+    `values` are the numbers that may occur and `colors` the color (0 .. m - 1) of each; nodes of one value look alike,
+    so two nodes at most four steps apart must differ in color. The same weights serve every graph of which that is true
+    and whose degrees are at most `max_degree` (Corollary 3).
+    """
+
+    def __init__(self, values: Sequence[float], colors: Sequence[int], max_degree: int) -> None:
+        super().__init__()
+        self.m, self.degrees = max(colors) + 1, list(range(2, max(max_degree, 2) + 1))
+        n, m, t = len(values), self.m, len(self.degrees)
+        wide = max(3 * n, m)
+        self.sage = [
+            _layer(1, 3 * n + m, wide, 2),
+            _layer(3 * n + m, m * m + m + 2 * t, max(m * m, 2 * m), 2),
+            _layer(m * m + m + 2 * t, m * t, 1, 1),
+            _layer(m * t, 1, 1, 1),
+        ]
+        self.layers = nn.ModuleList(self.sage)
+        with torch.no_grad():
+            for parameter in self.parameters():
+                parameter.zero_()
+            places = torch.tensor(values, dtype=torch.float64)
+            gap = float(np.diff(np.unique(values)).min()) if n > 1 else 1.0
+            by_color = torch.zeros(m, n, dtype=torch.float64)
+            by_color[torch.tensor(colors), torch.arange(n)] = 1.0
+            self._first(places, gap, by_color)
+            self._second(by_color)
+            self._third()
+            self._fourth()
+
+    def forward(self, x: Tensor, graph: Graph) -> Tensor:
+        """Features (N, 1) -> clustering coefficients (N,)."""
+        h = x.double()
+        for layer, (hood,) in zip(self.sage, whole_graph(graph, 4, torch.arange(graph.num_nodes)), strict=True):
+            h = layer(h, hood)
+        return h[:, 0]
+
+    def _first(self, places: Tensor, gap: float, by_color: Tensor) -> None:
+        """Ramps ReLU(z + 1), ReLU(z), ReLU(z - 1) of z = (x - value) / gap: their sum with factors 1, -2, 1 is 1 at the
+        value and 0 at all others. The node keeps its ramps; the pool turns those of neighbors into colors."""
+        layer, n, m = self.sage[0], len(places), self.m
+        hidden, out = _mlp(layer)
+        offsets = torch.cat([shift - places / gap for shift in (1.0, 0.0, -1.0)])
+        for linear in (hidden, _weight(layer)):
+            linear.weight[: 3 * n, 0] = 1.0 / gap
+            linear.bias[: 3 * n] = offsets
+        out.weight[:m, : 3 * n] = _hats(by_color)
+        neighbors = slice(1, 1 + m)  # after the node's own feature
+        _weight(layer).weight[3 * n : 3 * n + m, neighbors] = torch.eye(m, dtype=torch.float64)
+
+    def _second(self, by_color: Tensor) -> None:
+        layer, m = self.sage[1], self.m
+        n = by_color.shape[1]
+        hidden, out = _mlp(layer)
+        own = 3 * n  # A begins here in h^1
+        hidden.weight[:m, :own] = _hats(by_color)  # e_u
+        hidden.weight[m : 2 * m, own : own + m] = torch.eye(m, dtype=torch.float64)  # A_u
+        for i in range(m):
+            for j in range(m):
+                out.weight[i * m + j, [i, m + j]] = 1.0
+        out.bias[: m * m] = -1.0
+        weight, bias = _weight(layer).weight, _weight(layer).bias
+        neighbors = own + m
+        weight[: m * m, neighbors : neighbors + m * m] = torch.eye(m * m, dtype=torch.float64)
+        weight[m * m : m * m + m, own : own + m] = torch.eye(m, dtype=torch.float64)
+        for number, degree in enumerate(self.degrees):
+            for row, sign in ((m * m + m + 2 * number, 1.0), (m * m + m + 2 * number + 1, -1.0)):
+                weight[row, own : own + m] = sign  # d is the sum of A_v
+                bias[row] = -sign * degree
+
+    def _third(self) -> None:
+        layer, m = self.sage[2], self.m
+        large = 2.0 * m  # more than any sum over i
+        for j in range(m):
+            for number in range(len(self.degrees)):
+                row = j * len(self.degrees) + number
+                _weight(layer).weight[row, [i * m + j for i in range(m)]] = 1.0
+                _weight(layer).weight[row, m * m + j] = large
+                _weight(layer).weight[row, m * m + m + 2 * number : m * m + m + 2 * number + 2] = -large
+                _weight(layer).bias[row] = -large
+
+    def _fourth(self) -> None:
+        each = torch.tensor([1.0 / (t * (t - 1)) for t in self.degrees], dtype=torch.float64)
+        _weight(self.sage[3]).weight[0, : self.m * len(self.degrees)] = each.repeat(self.m)
 
 
-def check_construction(session: Session) -> list[dict[str, Any]]:
-    """The constructed network on random graphs and on a piece of the data's graph: its largest error."""
-    graphs = {f"small world, seed {seed}": small_world(30, 4, 0.2, seed) for seed in range(3)}
-    source = session.evolving
-    graphs[f"{source.name}, 40 nodes around the first"] = piece(opened(source).graph, 40)
-    found = []
-    for name, graph in graphs.items():
-        x = torch.randn(graph.num_nodes, 4, generator=torch.Generator().manual_seed(0))
-        counted = clustering_coefficients(graph)
-        error = (constructed(graph, x) - counted).abs().max()
-        found.append({
-            "graph": name, "nodes": graph.num_nodes, "colors": max(coloring(graph)) + 1,
-            "mean_coefficient": round(float(counted.mean()), 4), "largest_error": float(f"{error:.1e}"),
-        })  # fmt: skip
+def _layer(in_dim: int, out_dim: int, pool_dim: int, depth: int) -> SageLayer:
+    pool = PoolAggregator(in_dim, pool_dim, depth)
+    return SageLayer(in_dim, out_dim, pool, combine="joint", activation=True, normalize=False, bias=True).double()
+
+
+def _weight(layer: SageLayer) -> nn.Linear:
+    assert isinstance(layer.weight, nn.Linear)
+    return layer.weight
+
+
+def _mlp(layer: SageLayer) -> tuple[nn.Linear, nn.Linear]:
+    """The two linear maps of a layer's pooling network."""
+    assert isinstance(layer.aggregator, PoolAggregator)
+    linear = [part for part in layer.aggregator.mlp if isinstance(part, nn.Linear)]
+    return linear[0], linear[1]
+
+
+def _hats(by_color: Tensor) -> Tensor:
+    return torch.cat([by_color, -2.0 * by_color, by_color], dim=1)
+
+
+def coloring(graph: Graph) -> list[int]:
+    """A color for each node so that nodes at most four steps apart differ (Lemma 3: a coloring of G^4), greedily."""
+    colors = [-1] * graph.num_nodes
+    for node in range(graph.num_nodes):
+        taken = {colors[other] for other in within(graph, node, 4)}
+        colors[node] = next(color for color in range(graph.num_nodes) if color not in taken)
+    return colors
+
+
+def within(graph: Graph, node: int, steps: int) -> set[int]:
+    """Nodes at most `steps` away, the node itself included."""
+    reached, edge = {node}, {node}
+    for _ in range(steps):
+        edge = {int(v) for u in edge for v in graph.neighbors(u)} - reached
+        reached |= edge
+    return reached
+
+
+def clustering_coefficients(graph: Graph) -> Tensor:
+    """The share of pairs of neighbors that are joined, counted directly; 0 for a node with fewer than two."""
+    found = torch.zeros(graph.num_nodes, dtype=torch.float64)
+    near = [set(graph.neighbors(node).tolist()) for node in range(graph.num_nodes)]
+    for node, neighbors in enumerate(near):
+        d = len(neighbors)
+        if d > 1:
+            joined = sum(len(near[u] & neighbors) for u in neighbors)
+            found[node] = joined / (d * (d - 1))
     return found
+
+
+def constructed(graph: Graph, x: Tensor) -> Tensor:
+    """The coefficients of `graph` (without self loops) by a network built for it, from distinct features x (N, D)."""
+    generator = torch.Generator().manual_seed(0)
+    line = (x.double() @ torch.randn(x.shape[1], 1, generator=generator, dtype=torch.float64))[:, 0]
+    degree = int(graph.degrees.max()) if graph.num_nodes else 0
+    network = Clustering(line.tolist(), coloring(graph), degree)
+    with torch.no_grad():
+        answer: Tensor = network(line[:, None], graph)
+    return answer
+
+
+FEATURES = 32
 
 
 def small_world(n: int, degree: int, rewired: float, seed: int) -> Graph:

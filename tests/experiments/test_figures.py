@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from graphsage.experiments import evidence_figures, evidence_times, figure2a, figure2b
-from graphsage.experiments.evidence import Records
+from graphsage.experiments import claims, figures
+from graphsage.experiments.claims import Records
 from graphsage.experiments.plots import pictures
 from graphsage.experiments.record import MEASURED, by_machine, spread
-from graphsage.experiments.sections import sections
+from graphsage.experiments.report import sections
 from graphsage.experiments.session import Session
 from graphsage.kernels.threads import cores
 from graphsage.training.trials import Unfinished
@@ -38,30 +38,30 @@ SLOW = [timed("GraphSAGE-pool", 10, 15, 50), timed("DeepWalk", 0, 10)]
 
 
 def test_times_are_compared_as_the_paper_does() -> None:
-    assert evidence_times.lstm_slower(on(FAST)).ours == "2.0 x (20 and 10 ms a step)"
-    assert evidence_times.lstm_slowest(on(FAST)).holds
+    assert claims.lstm_slower(on(FAST)).ours == "2.0 x (20 and 10 ms a step)"
+    assert claims.lstm_slowest(on(FAST)).holds
     told = "126 x (pool 400 x, LSTM 40 x; beside exact inference pool 1200 x, LSTM 120 x)"
-    assert evidence_times.deepwalk_inference(on(FAST)).ours == told
-    assert evidence_times.deepwalk_inference(on(FAST)).holds
-    assert evidence_times.deepwalk_training(on(FAST)).ours.startswith("3.6 x")  # five passes of 10 s, and one of 180
-    assert evidence_times.deepwalk_training(on(FAST)).holds
-    assert evidence_times.deepwalk_training(on(LONG)).why == "more than 5 for LSTM"
-    assert evidence_times.lstm_slowest(on(LONG)).why.endswith("12 times as long as the fastest")
-    assert evidence_times.deepwalk_inference(on(SLOW)).holds is False
-    assert evidence_times.deepwalk_training(on(SLOW)).holds is False
-    assert evidence_times.deepwalk_inference(on(FAST[:2])).pending
-    assert evidence_times.lstm_slower(dict.fromkeys(MEASURED)).pending
+    assert claims.deepwalk_inference(on(FAST)).ours == told
+    assert claims.deepwalk_inference(on(FAST)).holds
+    assert claims.deepwalk_training(on(FAST)).ours.startswith("3.6 x")  # five passes of 10 s, and one of 180
+    assert claims.deepwalk_training(on(FAST)).holds
+    assert claims.deepwalk_training(on(LONG)).why == "more than 5 for LSTM"
+    assert claims.lstm_slowest(on(LONG)).why.endswith("12 times as long as the fastest")
+    assert claims.deepwalk_inference(on(SLOW)).holds is False
+    assert claims.deepwalk_training(on(SLOW)).holds is False
+    assert claims.deepwalk_inference(on(FAST[:2])).pending
+    assert claims.lstm_slower(dict.fromkeys(MEASURED)).pending
 
 
 def test_times_are_medians_and_few_seeds_are_told() -> None:
     """One slow run among three is an accident of the machine."""
     slow = {**FAST[1], "supervised_step_milliseconds": spread([20, 500, 21]), "pass_seconds": spread([360, 361, 9000])}
     records = on([FAST[0], slow, FAST[2]])
-    assert evidence_times.lstm_slower(records).ours.startswith("2.1 x (21 and 10 ms")
-    assert evidence_times.deepwalk_training(records).ours.startswith("3.6 x")
-    told = evidence_figures.points_in_part("figure2a", records["figure2a"])
+    assert claims.lstm_slower(records).ours.startswith("2.1 x (21 and 10 ms")
+    assert claims.deepwalk_training(records).ours.startswith("3.6 x")
+    told = claims.points_in_part("figure2a", records["figure2a"])
     assert told == ["figure2a (2 of 3 points with fewer than 3 seeds)"]
-    assert evidence_figures.points_in_part("figure2a", on(FAST)["figure2a"]) == []
+    assert claims.points_in_part("figure2a", on(FAST)["figure2a"]) == []
 
 
 def test_tables_pictures_and_factors_are_of_medians() -> None:
@@ -71,7 +71,7 @@ def test_tables_pictures_and_factors_are_of_medians() -> None:
         runs = {name: [dict.fromkeys(names, value) for value in (10.0 * factor, odd, 60.0 * factor)]
                 for name, factor in (("GraphSAGE-pool", 1), ("DeepWalk", 10))}  # fmt: skip
         runs["DeepWalk"][1] = dict.fromkeys(names, 200.0)
-        return figure2a.compared(runs)
+        return figures.compared(runs)
 
     usual, late = rows(20.0), rows(21.0)
     assert (usual[0]["deepwalk_inference_factor"], usual[0]["deepwalk_exact_factor"]) == (10.0, 10.0)
@@ -85,11 +85,11 @@ def test_tables_pictures_and_factors_are_of_medians() -> None:
 
 
 def test_a_claim_about_times_holds_where_it_holds_on_every_machine() -> None:
-    both = evidence_times.deepwalk_inference(on(FAST, SLOW))
+    both = claims.deepwalk_inference(on(FAST, SLOW))
     assert both.holds is False
     assert both.ours.startswith("126 x on machine 1, 50 x on machine 2 (machine 1: pool 400 x")
     assert both.why == "on machine 2: below 100 for pool"
-    assert evidence_times.deepwalk_inference(on(FAST, FAST)).holds
+    assert claims.deepwalk_inference(on(FAST, FAST)).holds
 
 
 def moved(here: Session, machine: str = "another machine") -> Session:
@@ -102,8 +102,8 @@ def moved(here: Session, machine: str = "another machine") -> Session:
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("timed")
     here = session(two_sources(folder)[:1], folder / "out")
-    figure2a.run(moved(here))
-    figure2a.run(here)
+    figures.figure2a(moved(here))
+    figures.figure2a(here)
     return folder / "out"
 
 
@@ -127,23 +127,23 @@ def test_times_of_two_machines_stand_beside_each_other(out: Path) -> None:
 def test_a_machine_without_time_puts_together_what_others_have_timed(out: Path, tmp_path: Path) -> None:
     sources = two_sources(tmp_path)[:1]
     begun = moved(session(sources, out), "a third machine")
-    begun.time([figure2a.methods(begun, sources[0], begun.machine)["GraphSAGE-GCN"].with_settings(seed=0)])
+    begun.time([figures.methods(begun, sources[0], begun.machine)["GraphSAGE-GCN"].with_settings(seed=0)])
     third = moved(session(sources, out, minutes=0), "a third machine")
-    figure2a.run(third)
+    figures.figure2a(third)
     assert third.left
     record = read(out, "figure2a")
     assert set(by_machine(record)) == {"another machine", f"{cores()} cores"}
     assert record["time"]["trials"] == 10  # and not the one that the third machine has
     with pytest.raises(Unfinished):
-        figure2a.run(moved(session(two_sources(tmp_path / "new")[:1], tmp_path / "nothing", minutes=0)))
+        figures.figure2a(moved(session(two_sources(tmp_path / "new")[:1], tmp_path / "nothing", minutes=0)))
 
 
 def test_steps_are_timed_here_and_else_all_taken_from_one_other_machine(tmp_path: Path) -> None:
     sources, out = two_sources(tmp_path)[:1], tmp_path / "out"
-    figure2b.run(moved(session(sources, out)))
+    figures.figure2b(moved(session(sources, out)))
 
     def timed_on(here: Session) -> set[str]:
-        figure2b.run(here)
+        figures.figure2b(here)
         return {point["timed_on"] for point in read(out, "figure2b")["points"]}
 
     assert timed_on(session(sources, out, minutes=0)) == {"another machine"}

@@ -3,8 +3,7 @@
 from typing import Any
 
 from graphsage.experiments.record import spread
-from graphsage.experiments.sections import sections, wilcoxon
-from graphsage.experiments.table1_sections import table1
+from graphsage.experiments.report import sections, table1, wilcoxon
 
 
 def test_sampled_scores_stand_beside_the_exact_ones() -> None:

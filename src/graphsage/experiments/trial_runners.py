@@ -1,0 +1,327 @@
+"""The types of trials: what each does, on which device, and the version of its protocol.
+
+A trial trains or fits one method on one data set and scores or times it. `settings["data"]` and `settings["digest"]`
+name the data. Scored trials return `val` and `test` micro F1 (and `test_macro`), or those of several rows of a table.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from graphsage.baselines.chance import random_classifier
+from graphsage.baselines.deepwalk import CONTEXTS, DeepWalkConfig, embed_new, train_deepwalk
+from graphsage.evaluation.f1 import f1_scores
+from graphsage.evaluation.probe import Probe
+from graphsage.experiments.data import Named, Source, opened, with_noise
+from graphsage.experiments.record import machine
+from graphsage.experiments.theory import learn
+from graphsage.features.scaler import fit_scaler
+from graphsage.graph.graph import Graph
+from graphsage.graph.split import TRAIN, Split, training_graph
+from graphsage.inference.model import Model
+from graphsage.kernels.random import Stream
+from graphsage.sampling.walks import walk_pairs
+from graphsage.training.progress import Event
+from graphsage.training.train import choose_device, train
+from graphsage.training.trials import Result, Trial
+
+Array = npt.NDArray[Any]
+PROBE_PASSES = 5  # of the probe: scikit-learn's default at the time of the paper
+NOT_SETTINGS = ("data", "digest", "device", "noise", "seed", "sampled")
+Ticks = Sequence[tuple[int, float]]
+ON_GPU = 100  # times as many steps there: they are short, and progress is told five times a second
+WALKS, PASSES, BATCH = 50, 5, 512
+ROTATIONS = ("same run", "other run", "other run, aligned")
+
+
+def graphsage(settings: dict[str, Any], data: Named) -> Result:
+    """Train one GraphSAGE model without looking at validation nodes, then score it on them and on test nodes."""
+    noise, seed = settings.get("noise", 0.0), settings["seed"]
+    graph = with_noise(data, noise, seed)
+    own = {name: value for name, value in settings.items() if name not in NOT_SETTINGS}
+    began = time.monotonic()
+    model = train(graph, data.unvalidated, device=settings["device"], seed=seed, **own)
+    seconds = time.monotonic() - began
+    if model.head is None:
+        result = probed(model.embed(graph, inference="exact").numpy(), data, seed)
+    else:
+        scores = model.evaluate_parts(graph, data.split, ("val", "test"), inference="exact")
+        result = {"val": scores["val"].micro, "test": scores["test"].micro, "test_macro": scores["test"].macro}
+    result |= {"train_seconds": seconds, "steps": model.about["training"]["steps"]}
+    if settings.get("sampled") and model.head is not None:
+        sampled = model.evaluate_parts(graph, data.split, ("val", "test"), inference="sampled")
+        result |= {"sampled_val": sampled["val"].micro, "sampled_test": sampled["test"].micro}
+    return rounded(result)
+
+
+def chance(settings: dict[str, Any], data: Named) -> Result:
+    labels, parts = known_labels(data)
+    drawn = {part: random_classifier(labels, parts["train"], parts[part], settings["seed"]) for part in ("val", "test")}
+    return scored(labels, parts, drawn)
+
+
+def features(settings: dict[str, Any], data: Named) -> Result:
+    """The paper's logistic probe on a node's own features, scaled by the training nodes."""
+    graph = with_noise(data, settings.get("noise", 0.0), settings["seed"])
+    return probed(scaled_features(graph, data), data, settings["seed"])
+
+
+def deepwalk(settings: dict[str, Any], data: Named) -> Result:
+    """DeepWalk alone and beside the features, with both variants of the online step. `rows` holds all scores. Always
+    on the CPU, several at a time: a GPU gains little on steps of 64 pairs."""
+    names = ("lr", "passes", "num_walks", "dim", "seed")
+    config = DeepWalkConfig(**{name: settings[name] for name in names if name in settings})
+    graph = data.graph.replace(features=None, labels=None)
+    seen = training_graph(graph, data.split)
+    began = time.monotonic()
+    model = train_deepwalk(seen, data.split.nodes("train"), config)
+    train_seconds = time.monotonic() - began
+    new = torch.nonzero(data.split.codes != TRAIN).flatten()
+    rows: dict[str, Result] = {}
+    for contexts in CONTEXTS:
+        began = time.monotonic()
+        z = embed_new(model, graph, new, replace(config, contexts=contexts)).embeddings.numpy()
+        spent = {"train_seconds": round(train_seconds, 3), "online_seconds": round(time.monotonic() - began, 3),
+                 "new_nodes": len(new)}  # fmt: skip
+        rows[f"DeepWalk {contexts}"] = probed(z, data, settings["seed"]) | spent
+        for noise in settings.get("noises", [0.0]):
+            noisy = with_noise(data, noise, settings["seed"])
+            both = np.concatenate([z, scaled_features(noisy, data)], axis=1)
+            suffix = f" noise {noise}" if noise else ""
+            rows[f"DeepWalk + features {contexts}{suffix}"] = probed(both, data, settings["seed"]) | spent
+    return {"rows": rows, "val": max(row["val"] for row in rows.values())}
+
+
+def known_labels(data: Named) -> tuple[Array, dict[str, Array]]:
+    """Labels, and the rows of each part whose label is known."""
+    assert data.graph.labels is not None
+    labels: Array = data.graph.labels.numpy()
+    parts = {part: data.split.nodes(part).numpy() for part in ("train", "val", "test")}
+    if labels.ndim == 1:
+        parts = {part: rows[labels[rows] >= 0] for part, rows in parts.items()}
+    return labels, parts
+
+
+def probed(z: Array, data: Named, seed: int) -> Result:
+    """Scores of the logistic probe, fitted on the training rows of z."""
+    labels, parts = known_labels(data)
+    probe = Probe(seed, PROBE_PASSES).fit(z[parts["train"]], labels[parts["train"]])
+    return scored(labels, parts, {part: probe.predict(z[parts[part]]) for part in ("val", "test")})
+
+
+def scored(labels: Array, parts: dict[str, Array], predicted: dict[str, Array]) -> Result:
+    found = {part: f1_scores(labels[parts[part]], answers) for part, answers in predicted.items()}
+    return rounded({"val": found["val"].micro, "test": found["test"].micro, "test_macro": found["test"].macro})
+
+
+def scaled_features(graph: Graph, data: Named) -> Array:
+    assert graph.features is not None
+    scaler = fit_scaler([graph.features], data.split.nodes("train"))
+    made: Array = scaler.apply(graph.features.float()).numpy()
+    return made
+
+
+def rounded(result: Result) -> Result:
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in result.items()}
+
+
+def wait_for(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def rotation(settings: dict[str, Any], data: Named) -> Result:
+    """Both runs see all nodes. The probe is fitted on 70% of them in the first run and asked about 20%, in the same
+    run and in the second one; that one is also aligned to the first by the nodes the probe was fitted on."""
+    names = ("lr", "passes", "num_walks", "dim")
+    given = {name: settings[name] for name in names if name in settings}
+    graph = data.graph.replace(features=None, labels=None)
+    everyone = torch.arange(graph.num_nodes)
+    first, second = (
+        train_deepwalk(graph, everyone, DeepWalkConfig(**given, seed=2 * settings["seed"] + number)).embeddings.numpy()
+        for number in (0, 1)
+    )
+    labels, parts = known_labels(data)
+    known = np.concatenate(list(parts.values()))
+    known.sort()
+    split = Split.random(len(known), seed=settings["seed"])
+    train, test = known[split.nodes("train").numpy()], known[split.nodes("test").numpy()]
+    probe = Probe(settings["seed"], PROBE_PASSES).fit(first[train], labels[train])
+    vectors = (first, second, second @ procrustes(second[train], first[train]))
+    scores = {
+        name: f1_scores(labels[test], probe.predict(z[test])).micro for name, z in zip(ROTATIONS, vectors, strict=True)
+    }
+    return rounded({"val": scores["same run"], **scores})
+
+
+def procrustes(source: Array, target: Array) -> Array:
+    """The orthogonal matrix Q for which source @ Q is closest to target."""
+    u, _, v = np.linalg.svd(source.T @ target)
+    return np.asarray(u @ v)
+
+
+def timed_step(settings: dict[str, Any], data: Named) -> Result:
+    """A trial: milliseconds of one step with these settings."""
+    own = {name: value for name, value in settings.items() if name not in (*NOT_SETTINGS, "machine")}
+    _, ticks = timed_training(data, device=settings["device"], seed=settings["seed"], **own)
+    return {"step_milliseconds": 1000 * usual_step(ticks)}
+
+
+def timed_training(data: Named, *, steps: int, device: str, **settings: Any) -> tuple[Model, Ticks]:
+    """A model after `steps` steps, on a GPU a hundred times as many, and when which of them was done. A GPU is asked
+    only now and then and at the end of an epoch, so that not every step is told."""
+    ticks = [(0, time.monotonic())]
+
+    def tick(event: Event) -> None:
+        if event.step > ticks[-1][0]:
+            ticks.append((event.step, time.monotonic()))
+
+    steps *= ON_GPU if choose_device(device).type == "cuda" else 1
+    model = train(data.graph, data.unvalidated, steps=steps, device=device, on_event=tick, **settings)
+    return model, ticks
+
+
+def seconds_per_step(ticks: Ticks) -> float:
+    """The mean, without the first third, which allocates memory and loads kernels."""
+    (first, began), (last, ended) = ticks[len(ticks) // 3], ticks[-1]
+    return (ended - began) / (last - first)
+
+
+def usual_step(ticks: Ticks) -> float:
+    """The median of the same: others on the machine can only make a step longer."""
+    pairs = pairwise(ticks[len(ticks) // 3 :])
+    return statistics.median((ended - began) / (last - first) for (first, began), (last, ended) in pairs)
+
+
+def unseen(data: Named, count: int | None) -> torch.Tensor:
+    """Validation and test nodes, as the paper's 79,534; `count` of them drawn at random where that is enough."""
+    nodes = torch.nonzero(data.split.codes != TRAIN).flatten()
+    order = torch.argsort(Stream(0, "timed").keys(nodes), stable=True)
+    return nodes if count is None else nodes[order[:count]].sort().values
+
+
+def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
+    """Seconds of a supervised and of an unsupervised step of 512, what these make of an epoch and of one pass over the
+    walks, and the time to embed unseen nodes from samples and from all neighbors."""
+    device = choose_device(settings["device"])
+    nodes = unseen(data, settings["nodes"])
+    result: Result = {}
+    for task in ("supervised", "unsupervised"):
+        model, ticks = timed_training(
+            data, task=task, aggregator=settings["aggregator"], steps=settings["steps"], seed=settings["seed"],
+            device=settings["device"], **settings["model"],
+        )  # fmt: skip
+        result[f"{task}_step_milliseconds"] = 1000 * seconds_per_step(ticks)
+    train_nodes = data.split.nodes("train")
+    result["epoch_seconds"] = result["supervised_step_milliseconds"] / 1000 * -(-len(train_nodes) // BATCH)
+    pairs = num_pairs(data)
+    result["pass_seconds"] = result["unsupervised_step_milliseconds"] / 1000 * -(-pairs // BATCH)
+    for how in ("sampled", "exact"):
+        model.embed(data.graph, nodes[:64], inference=how)
+        wait_for(device)
+        began = time.monotonic()
+        model.embed(data.graph, nodes, inference=how)
+        wait_for(device)
+        name = "embed_microseconds" if how == "sampled" else "exact_embed_microseconds"
+        result[name] = 1e6 * (time.monotonic() - began) / len(nodes)
+    return result
+
+
+def timed_deepwalk(settings: dict[str, Any], data: Named) -> Result:
+    """The same for DeepWalk: a pass over the walks, and the online step with the paper's 50 walks and 5 passes."""
+    device = choose_device(settings["device"])
+    nodes = unseen(data, settings["nodes"])
+    graph = data.graph.replace(features=None, labels=None)
+    seen = training_graph(graph, data.split).to(device)
+    train_nodes = data.split.nodes("train")
+    short = DeepWalkConfig(num_walks=WALKS // 5, passes=1, seed=settings["seed"])
+    train_deepwalk(seen, train_nodes[:512], short)  # warms up
+    wait_for(device)
+    began = time.monotonic()
+    model = train_deepwalk(seen, train_nodes, short)
+    wait_for(device)
+    spent = time.monotonic() - began
+    there = graph.to(device)
+    began = time.monotonic()
+    embed_new(model, there, nodes, DeepWalkConfig(num_walks=WALKS, passes=PASSES, seed=settings["seed"]))
+    wait_for(device)
+    online = time.monotonic() - began
+    return {"pass_seconds": spent * WALKS / short.num_walks,
+            "embed_microseconds": 1e6 * online / len(nodes)}  # fmt: skip
+
+
+def num_pairs(data: Named) -> int:
+    seen = training_graph(data.graph.replace(features=None, labels=None), data.split)
+    return walk_pairs(seen, data.split.nodes("train"), 0).count
+
+
+@dataclass(frozen=True)
+class TrialType:
+    run: Callable[..., Result]
+    """Settings in, and the data unless the type has none; its result out."""
+    version: int = 1
+    """Raise it if the same settings give other results: kept trials of this type are then made again, no others."""
+    cpu_only: bool = False
+    """It leaves a GPU idle."""
+    tf32: bool = False
+    """--tf32 applies to it."""
+
+
+TYPES = {
+    "graphsage": TrialType(graphsage, tf32=True),
+    "random": TrialType(chance, cpu_only=True),
+    "features": TrialType(features, cpu_only=True),
+    "deepwalk": TrialType(deepwalk, cpu_only=True),
+    "rotation": TrialType(rotation, cpu_only=True),
+    "theory": TrialType(learn),
+    "timed step": TrialType(timed_step, tf32=True),
+    "timed graphsage": TrialType(timed_graphsage),
+    "timed deepwalk": TrialType(timed_deepwalk),
+}
+
+
+def make_trial(experiment: str, type: str, label: str, source: Source | None, **settings: Any) -> Trial:
+    """A trial, on a data set if there is one: identified by the data's digest, not by its path or by the device."""
+    if source is not None:
+        label = f"{source.name} {label}"
+        settings = {"data": source.name, "digest": opened(source).digest, **settings}
+    return Trial(label, settings, type, TYPES[type].version, experiment)
+
+
+def protocol(types: Iterable[str]) -> int:
+    """The protocol version of a result: grows by one with each change of one of its trial types."""
+    return 1 + sum(TYPES[type].version - 1 for type in types)
+
+
+def machine_of(record: Mapping[str, Any]) -> str:
+    """The machine that made a trial, in words, without a GPU that the trial left idle."""
+    found, type = dict(record["hardware"]), TYPES[record["type"]]
+    if not type.tf32:
+        found.pop("products", None)
+    return machine({**found, "gpu": None} if type.cpu_only else found)
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Makes trials, in this process or another one: holds the paths of the data and the device."""
+
+    sources: tuple[Source, ...]
+    device: str = "auto"
+    tf32: bool = False
+    """Multiply in TF32 when GraphSAGE is trained on a GPU."""
+
+    def __call__(self, trial: Trial) -> Result:
+        type, settings = TYPES[trial.type], {**trial.settings, "device": self.device}
+        if self.tf32 and type.tf32:
+            settings["tf32"] = True
+        if "data" not in settings:
+            return type.run(settings)
+        source = next(source for source in self.sources if source.name == settings["data"])
+        return type.run(settings, opened(source))
