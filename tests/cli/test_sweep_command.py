@@ -207,10 +207,10 @@ def test_ctrl_c_keeps_what_was_tried(data: Path, space: Path, tmp_path: Path) ->
         str(tmp_path / "out"),
     ]
     sweeping = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    journal = tmp_path / "out" / "journal.log"
+    running = tmp_path / "out" / "running" / "0"
     end = time.monotonic() + 120
     try:
-        while time.monotonic() < end and not (journal.exists() and '"intermediate_value"' in journal.read_text()):
+        while time.monotonic() < end and not (running.exists() and running.read_text()):
             time.sleep(0.1)
         sweeping.send_signal(signal.SIGINT)
         _, err = sweeping.communicate(timeout=60)

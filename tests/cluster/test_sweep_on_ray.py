@@ -14,7 +14,7 @@ from graphsage.cluster.ray_pool import RayPool
 from graphsage.cluster.sweep import run_search, run_winner
 from graphsage.graph.storage import save_graph
 from graphsage.training.score import Scorer
-from graphsage.training.search import Search, open_study
+from graphsage.training.search import Search, finished
 from graphsage.training.space import Choice, Space
 from planted import planted_graph, planted_split
 
@@ -36,7 +36,7 @@ def test_ray_finds_what_one_process_finds_and_survives_a_killed_worker(tmp_path:
     (tmp_path / "b").mkdir()
     search, scorer = made(tmp_path / "a")
     run_search(search, scorer)
-    here = [trial.value for trial in open_study(search).get_trials()]
+    here = [result["val"] for result in finished(search.open())]
     search, scorer = made(tmp_path / "b")
     killed: list[int] = []
 
@@ -55,10 +55,11 @@ def test_ray_finds_what_one_process_finds_and_survives_a_killed_worker(tmp_path:
         threading.Thread(target=kill, daemon=True).start()
         assert run_search(search, scorer, ray=pool) == 0
         runs = run_winner(search, scorer, {**SPACE.fixed, "lr": 0.05}, 2, ray=pool)
-    trials = open_study(search).get_trials()
+    results = finished(search.open())
     assert killed
-    assert [trial.value for trial in trials] == pytest.approx(here, abs=0.02)
+    assert [result["val"] for result in results] == pytest.approx(here, abs=0.02)
     # The kill may meet a worker between two trials; nothing is then made twice.
-    assert max(trial.user_attrs["attempts"] for trial in trials) in (1, 2)
-    assert [json.loads(line)["result"]["val"] for line in (search.folder / "winner.jsonl").open()]
+    assert max(result["attempts"] for result in results) in (1, 2)
+    kept = (search.folder / "winner.jsonl").read_text().splitlines()
+    assert [json.loads(line)["result"]["val"] for line in kept] == [run["val"] for run in runs]
     assert all(0 < run["test"] <= 1 for run in runs)

@@ -1,8 +1,9 @@
-"""The journal of a search: continued, shared, pruned, and honest about what failed."""
+"""A search: continued, shared, pruned, and honest about what failed."""
 
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,9 +14,9 @@ import pytest
 
 from graphsage.errors import ConfigError, DataError
 from graphsage.file_lock import FileLock
-from graphsage.training.search import ATTEMPTS, Report, Search, left, open_study, winner, work
+from graphsage.training.search import ATTEMPTS, Report, Search, finished, left, settings_of, winner, work
 from graphsage.training.space import Choice, Space, make_range
-from graphsage.training.suggest import settings_of
+from graphsage.training.trials import Result
 
 SPACE = Space({"epochs": 3}, {
     "lr": make_range("lr", 0.001, 0.1, log=True), "dim": make_range("dim", 8, 64, step=8, whole=True),
@@ -33,8 +34,11 @@ def hill(settings: dict[str, Any], report: Report) -> float:
 
 
 def tried(search: Search) -> list[tuple[str, dict[str, Any], float | None]]:
-    trials = open_study(search).get_trials()
-    return [(trial.state.name, trial.params, trial.value) for trial in trials]
+    return [(result["state"], result["point"], result["val"]) for result in found(search)]
+
+
+def found(search: Search) -> list[Result]:
+    return finished(search.open())
 
 
 def search_in(folder: Path, space: Space = SPACE, trials: int = 12, **options: Any) -> Search:
@@ -58,7 +62,7 @@ def test_an_interrupted_search_ends_with_the_same_trials(tmp_path: Path, sampler
 
         with pytest.raises(KeyboardInterrupt):
             work(pieces, cut)
-    assert left(pieces, open_study(pieces)) == pieces.total - 3
+    assert left(pieces, pieces.open()) == pieces.total - 3
     work(pieces, hill)
     assert tried(pieces) == tried(whole)
 
@@ -68,9 +72,9 @@ def test_a_grid_tries_each_point_once_and_more_trials_add_nothing(tmp_path: Path
     work(search, hill)
     work(search, hill)
     assert [params for _, params, _ in tried(search)] == GRID.grid()
-    best = winner(open_study(search))
+    best = winner(search.open())
     assert best is not None
-    assert settings_of(GRID, best.params) == {"lr": 0.01, "dim": 8}  # the first of equals
+    assert settings_of(search, best["point"]) == {"lr": 0.01, "dim": 8}  # the first of equals
 
 
 def test_settings_come_back_as_they_were_written(tmp_path: Path) -> None:
@@ -85,7 +89,7 @@ def test_fewer_trials_than_were_made_leave_none(tmp_path: Path) -> None:
     work(search_in(tmp_path, trials=4), hill)
     fewer = search_in(tmp_path, trials=2)
     work(fewer, hill)
-    assert left(fewer, open_study(fewer)) == 0
+    assert left(fewer, fewer.open()) == 0
 
 
 def test_more_trials_go_on_where_fewer_ended(tmp_path: Path) -> None:
@@ -111,13 +115,13 @@ def test_a_trial_that_is_behind_is_given_up_unless_pruning_is_off(tmp_path: Path
     search = search_in(tmp_path, pruner=pruner)
     work(search, falling)
     states = [state for state, _, _ in tried(search)]
-    assert states[0] == "COMPLETE"
-    assert states.count("PRUNED") == {"median": 7, "halving": 11, "none": 0}[pruner]
-    assert {e for e, state in zip(epochs, states, strict=True) if state == "PRUNED"} == {
+    assert states[0] == "complete"
+    assert states.count("pruned") == {"median": 7, "halving": 11, "none": 0}[pruner]
+    assert {e for e, state in zip(epochs, states, strict=True) if state == "pruned"} == {
         "median": {2}, "halving": {1}, "none": set()}[pruner]  # fmt: skip
-    best = winner(open_study(search))
+    best = winner(search.open())
     assert best is not None
-    assert best.number == 0
+    assert best["number"] == 0
 
 
 def test_a_failed_trial_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
@@ -128,10 +132,9 @@ def test_a_failed_trial_is_recorded_and_the_others_go_on(tmp_path: Path) -> None
 
     search = search_in(tmp_path, GRID, sampler="grid")
     work(search, broken)
-    trials = open_study(search).get_trials()
-    assert [trial.state.name for trial in trials] == ["FAIL", "FAIL", "COMPLETE", "COMPLETE", "COMPLETE", "COMPLETE"]
-    assert trials[0].user_attrs["error"] == "DataError: the loss of step 3 is nan"
-    assert left(search, open_study(search)) == 0
+    assert [result["state"] for result in found(search)] == ["failed"] * 2 + ["complete"] * 4
+    assert found(search)[0]["error"] == "DataError: the loss of step 3 is nan"
+    assert left(search, search.open()) == 0
 
 
 def test_a_trial_that_keeps_killing_its_process_is_given_up(tmp_path: Path) -> None:
@@ -146,9 +149,8 @@ def test_a_trial_that_keeps_killing_its_process_is_given_up(tmp_path: Path) -> N
         with pytest.raises(SystemExit):
             work(search, deadly)
     work(search, deadly)
-    trials = open_study(search).get_trials()
-    assert [trial.number for trial in trials if trial.state.name == "FAIL"] == [1]
-    assert "died 3 times" in trials[1].user_attrs["error"]
+    assert [result["number"] for result in found(search) if result["state"] == "failed"] == [1]
+    assert "died 3 times" in found(search)[1]["error"]
 
 
 def test_a_trial_that_a_person_interrupts_again_and_again_is_not_given_up(tmp_path: Path) -> None:
@@ -161,7 +163,7 @@ def test_a_trial_that_a_person_interrupts_again_and_again_is_not_given_up(tmp_pa
         with pytest.raises(KeyboardInterrupt):
             work(search, interrupted)
     work(search, hill)
-    assert {trial.state.name for trial in open_study(search).get_trials()} == {"COMPLETE"}
+    assert {result["state"] for result in found(search)} == {"complete"}
 
 
 def slow_hill(settings: dict[str, Any], report: Report) -> float:
@@ -170,16 +172,14 @@ def slow_hill(settings: dict[str, Any], report: Report) -> float:
 
 
 def endless(settings: dict[str, Any], report: Report) -> float:
-    report(1, 0.1)
     time.sleep(600)
     return 0.0
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "grid"])
-def test_processes_share_a_journal_and_make_each_trial_once(tmp_path: Path, sampler: str) -> None:
+def test_processes_share_a_folder_and_make_each_trial_once(tmp_path: Path, sampler: str) -> None:
     space = Space({}, {"lr": Choice(tuple(k / 100 for k in range(1, 31)))}) if sampler == "grid" else SPACE
     search = search_in(tmp_path, space, 30, sampler=sampler, pruner="none")
-    open_study(search)
     context = multiprocessing.get_context("fork")
     workers = [context.Process(target=work, args=(search, slow_hill)) for _ in range(2)]
     for worker in workers:
@@ -187,28 +187,24 @@ def test_processes_share_a_journal_and_make_each_trial_once(tmp_path: Path, samp
     for worker in workers:
         worker.join(120)
     assert [worker.exitcode for worker in workers] == [0, 0]
-    found = tried(search)
-    assert [state for state, _, _ in found] == ["COMPLETE"] * 30
+    made = tried(search)
+    assert [state for state, _, _ in made] == ["complete"] * 30
     if sampler == "grid":
-        assert [params for _, params, _ in found] == space.grid()
-    assert {trial.user_attrs["attempts"] for trial in open_study(search).get_trials()} == {1}
+        assert [point for _, point, _ in made] == space.grid()
+    assert {result["attempts"] for result in found(search)} == {1}
 
 
 def test_a_killed_process_loses_its_trial_to_the_next_one(tmp_path: Path) -> None:
     search = search_in(tmp_path, GRID, sampler="grid", pruner="none")
     worker = multiprocessing.get_context("fork").Process(target=work, args=(search, endless))
     worker.start()
-    assert soon(lambda: bool(tried(search)) and bool(open_study(search).get_trials()[0].intermediate_values))
-    begun = len(tried(search))
+    assert soon(lambda: (tmp_path / "running" / "0").exists() and bool((tmp_path / "running" / "0").read_text()))
     assert worker.pid is not None
     os.kill(worker.pid, signal.SIGKILL)
     worker.join()
     work(search, hill)
-    trials = open_study(search).get_trials()
-    assert begun == 1
-    assert [trial.state.name for trial in trials] == ["COMPLETE"] * 6
-    assert trials[0].user_attrs["attempts"] == 2
-    assert trials[0].intermediate_values[1] == 0.1  # what the first attempt told stays
+    assert [result["state"] for result in found(search)] == ["complete"] * 6
+    assert [result["attempts"] for result in found(search)] == [2, 1, 1, 1, 1, 1]
 
 
 def soon(happened: Callable[[], bool], seconds: float = 60.0) -> bool:
@@ -224,10 +220,10 @@ def test_a_trial_that_somebody_makes_is_left_to_him(tmp_path: Path) -> None:
         work(search, lambda settings, report: (_ for _ in ()).throw(KeyboardInterrupt))
     with FileLock(tmp_path / "running" / "0"):
         work(search, hill)
-        assert [state for state, _, _ in tried(search)] == ["RUNNING"] + ["COMPLETE"] * 5
-        assert left(search, open_study(search)) == 1
+        assert [result["number"] for result in found(search)] == [1, 2, 3, 4, 5]
+        assert left(search, search.open()) == 1
     work(search, hill)
-    assert left(search, open_study(search)) == 0
+    assert left(search, search.open()) == 0
 
 
 @pytest.mark.parametrize(("change", "what"), [
@@ -238,16 +234,34 @@ def test_a_folder_belongs_to_one_search(tmp_path: Path, change: dict[str, Any], 
     search = search_in(tmp_path, trials=2)
     work(search, hill)
     with pytest.raises(ConfigError, match=f"holds a sweep with another {what}; choose another --out"):
-        open_study(replace(search, **change))
+        replace(search, **change).open()
 
 
-def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
+def test_a_damaged_trial_is_named(tmp_path: Path) -> None:
     search = search_in(tmp_path, trials=2)
     work(search, hill)
-    journal = tmp_path / "journal.log"
-    journal.write_text(journal.read_text()[:-20] + '{"half\n{"op_code": 1}\n')
-    with pytest.raises(DataError, match=r"journal\.log is damaged"):
-        open_study(search)
+    path = tmp_path / "trials.jsonl"
+    path.write_text(path.read_text().replace('"complete"', '"pruned"', 1))
+    with pytest.raises(DataError, match=r"line 1 of .*trials\.jsonl cannot be trusted"):
+        found(search)
+
+
+@pytest.mark.parametrize("sampler", ["random", "grid"])
+def test_only_tpe_needs_optuna(tmp_path: Path, sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    work(search_in(tmp_path / "a", GRID, 4, sampler=sampler), hill)
+    with pytest.raises(ConfigError, match="--sampler tpe needs Optuna"):
+        work(search_in(tmp_path / "b", GRID, 4), hill)
+
+
+def test_random_draws_cover_a_range_and_stay_inside(tmp_path: Path) -> None:
+    space = Space({}, {"lr": make_range("lr", 0.001, 0.1, log=True), "dim": make_range("dim", 2, 5, whole=True),
+                       "dropout": make_range("dropout", 0.0, 0.5)})  # fmt: skip
+    work(search := search_in(tmp_path, space, 200, sampler="random"), lambda settings, report: 0.5)
+    points = [point for _, point, _ in tried(search)]
+    assert {point["dim"] for point in points} == {2, 3, 4, 5}
+    assert all(0.001 <= point["lr"] <= 0.1 and 0 <= point["dropout"] <= 0.5 for point in points)
+    assert 60 < sum(point["lr"] < 0.01 for point in points) < 140  # half of them, by the logarithm
 
 
 @pytest.mark.parametrize(("change", "message"), [

@@ -10,8 +10,6 @@ from graphsage.cli.options import Device, Json
 from graphsage.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from optuna import Study
-
     from graphsage.cli.settings import Settings
     from graphsage.training.score import Scorer
     from graphsage.training.search import Search
@@ -27,7 +25,7 @@ def command(
         "--space", metavar="FILE|paper", show_default=False,
         help="TOML file with a table [space] of settings to search, or the grid of the paper's appendix.")] = "",
     trials: Annotated[int, typer.Option("--trials", help="How many settings to try.", min=1)] = 50,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for the journal and the results.",
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the trials and the results.",
                                              metavar="FOLDER", show_default="sweeps/DATA")] = None,
     split: Annotated[str | None, typer.Option("--split", help="Which of the data's splits.", metavar="NAME",
                                               show_default="the data's own")] = None,
@@ -57,7 +55,7 @@ def command(
 ) -> None:  # fmt: skip
     """Search for good settings on DATA by validation F1; test is looked at for the winner alone.
 
-    The journal in FOLDER is shared: the same command again, after Ctrl-C or a
+    The trials in FOLDER are shared: the same command again, after Ctrl-C or a
     crash, continues; the same command elsewhere, at the same time, helps.
 
     \b
@@ -82,9 +80,8 @@ def command(
     with working("loading"):
         from graphsage.cli import settings as reading
         from graphsage.cli.space import PAPER, read_space
-        from graphsage.training.search import Search, load_optuna
+        from graphsage.training.search import Search
 
-    load_optuna()
     given = reading.from_pairs(settings or []).followed_by(reading.Settings({}, data, split))
     searched, around = read_space(space, given)
     scorer, place, name = _opened(around, device)
@@ -128,51 +125,51 @@ def _run(search: "Search", scorer: "Scorer", seeds: int, jobs: int | None, addre
     import time
 
     from graphsage.cli.output import block_progress, say
-    from graphsage.cli.sweep_display import Lines
-    from graphsage.cli.sweep_results import report, write_results
+    from graphsage.cli.sweep_results import outcome, report, words, write_results
     from graphsage.cluster.sweep import run_search, run_winner
-    from graphsage.training.search import left, open_study, winner
-    from graphsage.training.suggest import settings_of
+    from graphsage.training.search import finished, left, settings_of, winner
 
-    study = open_study(search)
-    lines = Lines(search)
-    begun = search.total - left(search, study)
+    store = search.open()
+    told = {result["number"] for result in finished(store)}
     say(f"sweep   {', '.join(search.space.axes)}; {search.sampler}, {search.total} trials, pruning {search.pruner}"
-        + (f"; {begun} are done already" if begun else ""))  # fmt: skip
-    lines.skip(study)
+        + (f"; {len(told)} are done already" if told else ""))  # fmt: skip
     pool = None
     if address is not None:
         from graphsage.cluster.ray_pool import RayPool
 
         pool = RayPool(address, scorer.device, jobs)
         say(f"ray     {pool.slots} trials at once")
+    deadline = None if minutes is None else time.time() + 60 * minutes
     try:
         with block_progress("trials") as bar:
 
-            def tell(study: "Study") -> None:
-                lines(study)
-                bar(search.total - left(search, study), search.total)
+            def tell() -> None:
+                """One line for each trial that ended, here or elsewhere."""
+                for result in finished(store):
+                    if result["number"] not in told:
+                        told.add(result["number"])
+                        number = f"{result['number']:>{len(str(search.total - 1))}}"
+                        say(f"trial {number}   {outcome(result):<24}   {words(result['point'])}")
+                bar(search.total - left(search, store), search.total)
 
-            deadline = None if minutes is None else time.time() + 60 * minutes
             missing = run_search(search, scorer, jobs=jobs or 1, ray=pool, deadline=deadline, on_done=tell)
-        best = winner(study)
+        best, runs = winner(store), []
         if best is None and not missing:
-            errors = [trial.user_attrs["error"] for trial in study.get_trials() if "error" in trial.user_attrs]
+            errors = [result["error"] for result in finished(store) if result["error"]]
             raise DataError(f"no trial could be finished: {errors[0] if errors else 'all were pruned'}")
-        runs = []
         if best is not None and not missing and seeds:
-            say(f"winner  trial {best.number}; training it with {seeds} seed{'s' if seeds > 1 else ''}")
-            runs = run_winner(search, scorer, settings_of(search.space, best.params), seeds, jobs=jobs or 1, ray=pool)
+            say(f"winner  trial {best['number']}; training it with {seeds} seed{'s' if seeds > 1 else ''}")
+            runs = run_winner(search, scorer, settings_of(search, best["point"]), seeds, jobs=jobs or 1, ray=pool)
     except KeyboardInterrupt:
-        done = search.total - left(search, study)
+        done = search.total - left(search, store)
         say(f"interrupted; {done} of {search.total} trials are kept in {search.folder}; the same command continues")
         raise typer.Exit(130) from None
     finally:
         if pool is not None:
             pool.shutdown()
-    report(write_results(search, study, runs), json)
+    report(write_results(search, finished(store), runs), json)
     if missing:
-        late = minutes is not None and time.time() >= (deadline or 0)
+        late = deadline is not None and time.time() >= deadline
         say(f"{missing} trials are left; " + ("the same command continues" if late else
             "they are being made elsewhere, and the last command to end names the winner"))  # fmt: skip
         raise typer.Exit(MORE)

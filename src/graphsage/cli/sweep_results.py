@@ -1,49 +1,49 @@
-"""What a sweep leaves behind: `trials.csv`, `sweep.json`, `sweep.png`, `best.toml`, and a table on stdout."""
+"""The results of a sweep: `trials.csv`, `sweep.json`, `sweep.png`, `best.toml`, and a table on stdout."""
 
 import csv
 import json
+import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphsage.atomic import atomic_file
-from graphsage.cli.output import print_columns, print_facts, print_json
+from graphsage.cli.output import print_columns, print_facts, print_json, shortened
 from graphsage.cli.settings import write_run_file
-from graphsage.cli.sweep_display import short, words
 
 if TYPE_CHECKING:
-    from optuna import Study
-    from optuna.trial import FrozenTrial
-
     from graphsage.training.search import Search
     from graphsage.training.trials import Result
 
 SHOWN = 10
-STATES = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed", "RUNNING": "running", "WAITING": "waiting"}
+BLUE, GRAY, RED, INK, FAINT, GRID = "#2f6db3", "#b5bac2", "#c8372d", "#22252a", "#6b7078", "#e8e8e8"
+COLUMNS = 3
 
 
-def write_results(search: "Search", study: "Study", runs: "list[Result]") -> dict[str, Any]:
-    """Write all files for what has been tried so far and return what `sweep.json` holds."""
-    from graphsage.cli.sweep_picture import draw_sweep
+def write_results(search: "Search", finished: "Sequence[Result]", runs: "list[Result]") -> dict[str, Any]:
+    """Write all files for the finished trials and return what `sweep.json` holds."""
     from graphsage.experiments.record import hardware, spread, versions
     from graphsage.training.config import Config
-    from graphsage.training.search import winner
-    from graphsage.training.suggest import settings_of
+    from graphsage.training.search import settings_of
 
-    trials = [_row(search, trial) for trial in study.get_trials(deepcopy=False)]
-    best = winner(study)
+    trials = [{"trial": result["number"], "state": result["state"], "settings": result["point"],
+               "val_f1": result["val"], "epochs": len(result["curve"]), "curve": result["curve"],
+               "seconds": result["seconds"], "error": result["error"]} for result in finished]  # fmt: skip
+    complete = [trial for trial in trials if trial["state"] == "complete"]
     record: dict[str, Any] = {
         "folder": str(search.folder), **search.about, "space": search.space.as_json(), "sampler": search.sampler,
         "pruner": search.pruner, "seed": search.seed, "hardware": hardware(), "versions": versions(),
         "counts": dict(Counter(trial["state"] for trial in trials)), "winner": None, "trials": trials,
     }  # fmt: skip
-    if best is not None:
-        settings = settings_of(search.space, best.params)
-        record["winner"] = {"trial": best.number, "val_f1": best.value, "settings": trials[best.number]["settings"]}
+    if complete:
+        best = max(complete, key=lambda trial: float(trial["val_f1"]))
+        record["winner"] = {name: best[name] for name in ("trial", "val_f1", "settings")}
         if runs:
             record["winner"] |= {"seeds": len(runs), "val_micro_f1": spread(run["val"] for run in runs)}
             if runs[0]["test"] is not None:
                 record["winner"]["test_micro_f1"] = spread(run["test"] for run in runs)
-        config = Config.from_dict({**settings, "seed": 0}).resolved()
+        config = Config.from_dict({**settings_of(search, best["settings"]), "seed": 0}).resolved()
         write_run_file(search.folder / "best.toml", config, search.about["data"], search.about["split"])
     with atomic_file(search.folder / "sweep.json") as temporary:
         temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -84,18 +84,6 @@ def _spread(cell: dict[str, Any] | None) -> str:
     return f"{cell['mean']:.4f}" + (f" ± {cell['std']:.4f} ({many} seeds)" if many > 1 else "")
 
 
-def _row(search: "Search", trial: "FrozenTrial") -> dict[str, Any]:
-    from graphsage.training.suggest import settings_of
-
-    chosen = settings_of(search.space, trial.params)
-    point = {name: list(chosen[name]) if isinstance(chosen[name], tuple) else chosen[name] for name in trial.params}
-    curve = [value for _, value in sorted(trial.intermediate_values.items())]
-    return {"trial": trial.number, "state": STATES[trial.state.name], "settings": point,
-            "val_f1": trial.value if trial.state.name == "COMPLETE" else None, "epochs": len(curve), "curve": curve,
-            "seconds": round(trial.duration.total_seconds(), 3) if trial.duration else None,
-            "error": trial.user_attrs.get("error")}  # fmt: skip
-
-
 def _write_csv(search: "Search", trials: list[dict[str, Any]]) -> None:
     names = list(search.space.axes)
     with (
@@ -107,3 +95,98 @@ def _write_csv(search: "Search", trials: list[dict[str, Any]]) -> None:
         for trial in trials:
             cells = [trial[name] for name in ("trial", "state", "val_f1", "epochs", "seconds")]
             writer.writerow([*cells, *(trial["settings"].get(name) for name in names), trial["error"]])
+
+
+def outcome(result: "Result") -> str:
+    """How a trial ended, in a few words."""
+    if result["state"] == "complete":
+        return f"val F1 {result['val']:.4f}"
+    if result["state"] == "pruned":
+        return f"{max(result['curve']):.4f}, given up after {len(result['curve'])}"
+    return f"failed: {shortened(result['error'], 80)}"
+
+
+def words(point: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {short(value)}" for name, value in point.items())
+
+
+def short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def draw_sweep(path: Path, record: dict[str, Any]) -> None:
+    """Panels of `sweep.json`'s trials: finished ones, those that were given up, and the winner."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    axes_of = record["space"]["axes"]
+    panels = 1 + len(axes_of)
+    lines = math.ceil(panels / COLUMNS)
+    columns = min(panels, COLUMNS)
+    figure = Figure(figsize=(1.0 + 3.7 * columns, 1.1 + 2.6 * lines), dpi=120, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    places = list(figure.subplots(lines, columns, squeeze=False, sharey=True).flat)
+    for axes in places[panels:]:
+        axes.set_axis_off()
+    shown = [trial for trial in record["trials"] if trial["curve"] or trial["val_f1"] is not None]
+    best = (record["winner"] or {}).get("trial")
+    _draw(places[0], [trial["trial"] for trial in shown], shown, best)
+    places[0].set_xlabel("trial")
+    places[0].xaxis.set_major_locator(MaxNLocator(integer=True))
+    running: list[float] = []
+    for trial in shown:
+        running.append(max([*running[-1:], trial["val_f1"] if trial["val_f1"] is not None else -math.inf]))
+    told = [(trial["trial"], value) for trial, value in zip(shown, running, strict=True) if value > -math.inf]
+    if told:
+        places[0].step(*zip(*told, strict=True), where="post", color=BLUE, linewidth=1.2, alpha=0.6)
+    for axes, (name, axis) in zip(places[1:], axes_of.items(), strict=False):
+        own = [trial for trial in shown if name in trial["settings"]]
+        values = [trial["settings"][name] for trial in own]
+        if isinstance(axis, dict):
+            _draw(axes, values, own, best)
+            if axis.get("log"):
+                axes.set_xscale("log")
+        else:
+            _draw(axes, [axis.index(value) + _beside(trial["trial"]) for value, trial in zip(values, own, strict=True)],
+                  own, best)  # fmt: skip
+            axes.set_xticks(range(len(axis)), [_word(value) for value in axis])
+            axes.set_xlim(-0.6, len(axis) - 0.4)
+        axes.set_xlabel(name)
+    for axes in places[:panels]:
+        axes.grid(color=GRID, linewidth=0.8)
+        axes.set_axisbelow(True)
+        axes.tick_params(which="both", length=0, labelsize=8.5, labelcolor=INK)
+        axes.spines[["top", "right", "left", "bottom"]].set_visible(False)
+        axes.xaxis.label.set(color=INK, fontsize=9.5)
+    for row in range(lines):
+        places[row * columns].set_ylabel("validation micro F1", fontsize=9, color=FAINT)
+    counts = ", ".join(f"{count} {state}" for state, count in record["counts"].items())
+    figure.legend(*places[0].get_legend_handles_labels(), loc="outside lower left", ncols=3, frameon=False, fontsize=9)
+    where = record["data"] if isinstance(record["data"], str) else "two tables"
+    figure.suptitle(f"Sweep on {Path(where).name}: {counts}", x=0.01, ha="left", fontsize=12, color=INK,
+                    fontweight="bold")  # fmt: skip
+    with atomic_file(path) as temporary:
+        figure.savefig(temporary, format="png", metadata={"Software": None})
+
+
+def _draw(axes: Any, x: list[float], trials: list[dict[str, Any]], best: int | None) -> None:
+    looks = {"finished": (BLUE, "o", 26), "given up (best F1 until then)": (GRAY, "x", 22), "winner": (RED, "*", 130)}
+    points: dict[str, list[tuple[float, float]]] = {kind: [] for kind in looks}
+    for place, trial in zip(x, trials, strict=True):
+        done = trial["val_f1"] is not None
+        kind = "winner" if trial["trial"] == best else "finished" if done else "given up (best F1 until then)"
+        points[kind].append((place, trial["val_f1"] if done else max(trial["curve"])))
+    for kind, (color, marker, size) in looks.items():
+        if points[kind]:
+            axes.scatter(*zip(*points[kind], strict=True), s=size, c=color, marker=marker, label=kind, linewidths=1.2,
+                         zorder=3)  # fmt: skip
+
+
+def _beside(number: int) -> float:
+    """Trials with the same choice side by side, not on top of each other."""
+    return ((number * 0.618034) % 1.0 - 0.5) * 0.5
+
+
+def _word(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -6,34 +6,33 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphsage.cluster.ray_pool import RayPool
 from graphsage.errors import ConfigError, OutputError
 from graphsage.kernels.threads import cores
 from graphsage.training.score import Scorer
-from graphsage.training.search import Search, left, open_study, work
+from graphsage.training.search import Search, left, work
 from graphsage.training.trials import Result, Runner, Trial, TrialStore, die_with
-
-if TYPE_CHECKING:
-    from optuna import Study
 
 POLL_SECONDS = 0.5
 RESTARTS = 3  # of each worker; a trial that kills its process is given up after fewer
-OnDone = Callable[["Study"], None]
+OnDone = Callable[[], None]
 
 
 def run_search(search: Search, scorer: Scorer, *, jobs: int = 1, ray: RayPool | None = None,
-               deadline: float | None = None, on_done: OnDone | None = None) -> int:  # fmt: skip
+               deadline: float | None = None, on_done: OnDone = lambda: None) -> int:  # fmt: skip
     """Make trials until there are enough or `deadline` (of time.time()) has passed; returns how many are left."""
-    study = open_study(search)
+    store = search.open()
     if ray is not None:
-        _on_ray(search, replace(scorer, threads=1), ray, deadline, study, on_done)
+        _on_ray(search, replace(scorer, threads=1), ray, deadline, on_done)
     elif jobs == 1:
         work(search, scorer, on_done, lambda: _in_time(deadline))
     else:
-        _in_processes(search, replace(scorer, threads=max(1, cores() // jobs)), jobs, deadline, study, on_done)
-    return left(search, study)
+        jobs = min(jobs, max(left(search, store), 1))
+        _in_processes(search, replace(scorer, threads=max(1, cores() // jobs)), jobs, deadline, on_done)
+    on_done()
+    return left(search, store)
 
 
 def run_winner(search: Search, scorer: Scorer, settings: dict[str, Any], seeds: int, *, jobs: int = 1,
@@ -43,8 +42,7 @@ def run_winner(search: Search, scorer: Scorer, settings: dict[str, Any], seeds: 
     return runner.run(Trial("winner", {**settings, "seed": seed}, experiment="winner") for seed in range(seeds))
 
 
-def _in_processes(search: Search, scorer: Scorer, jobs: int, deadline: float | None, study: "Study",
-                  on_done: OnDone | None) -> None:  # fmt: skip
+def _in_processes(search: Search, scorer: Scorer, jobs: int, deadline: float | None, on_done: OnDone) -> None:
     context = multiprocessing.get_context("spawn")
 
     def start() -> Any:
@@ -52,12 +50,11 @@ def _in_processes(search: Search, scorer: Scorer, jobs: int, deadline: float | N
         process.start()
         return process
 
-    workers, died = [start() for _ in range(min(jobs, max(left(search, study), 1)))], 0
+    workers, died = [start() for _ in range(jobs)], 0
     try:
         while workers:
             time.sleep(POLL_SECONDS)
-            if on_done is not None:
-                on_done(study)
+            on_done()
             for worker in [each for each in workers if not each.is_alive()]:
                 workers.remove(worker)
                 if worker.exitcode != 0:
@@ -67,13 +64,11 @@ def _in_processes(search: Search, scorer: Scorer, jobs: int, deadline: float | N
                             f"worker processes keep dying (exit code {worker.exitcode}); try fewer --jobs"
                         )
                     workers.append(start())
-    finally:  # Ctrl-C, or an error: their trials are begun again by the next command
+    finally:  # Ctrl-C, or an error: the next command makes their trials again
         for worker in workers:
             worker.terminate()
         for worker in workers:
             worker.join()
-    if on_done is not None:
-        on_done(study)
 
 
 def _worker(search: Search, scorer: Scorer, deadline: float | None, parent: int) -> None:
@@ -84,23 +79,19 @@ def _worker(search: Search, scorer: Scorer, deadline: float | None, parent: int)
         return
 
 
-def _on_ray(search: Search, scorer: Scorer, ray: RayPool, deadline: float | None, study: "Study",
-            on_done: OnDone | None) -> None:  # fmt: skip
-    """As many workers as the cluster has room for. A worker that Ray loses is started again on what is left."""
+def _on_ray(search: Search, scorer: Scorer, ray: RayPool, deadline: float | None, on_done: OnDone) -> None:
+    """As many workers as the cluster has room for. Ray restarts a worker that it loses."""
     here = socket.gethostname()
     futures = [ray.submit(_ray_worker, search, scorer, deadline, here) for _ in range(min(ray.slots, search.total))]
     while any(not future.done() for future in futures):
         time.sleep(POLL_SECONDS)
-        if on_done is not None:
-            on_done(study)
+        on_done()
     for future in futures:
         future.result()
-    if on_done is not None:
-        on_done(study)
 
 
 def _ray_worker(search: Search, scorer: Scorer, deadline: float | None, driver: str) -> None:
-    if not (search.folder / "journal.log").exists():
+    if not (search.folder / "search.json").exists():
         raise ConfigError(f"{socket.gethostname()} does not see {search.folder}, where {driver} keeps the sweep; put "
                           "--out into a folder that all machines share")  # fmt: skip
     work(search, scorer, None, lambda: _in_time(deadline))

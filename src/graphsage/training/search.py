@@ -1,40 +1,52 @@
-"""A search for settings: Optuna says what to try next, from a journal that several processes share.
+"""A search for settings: a sampler chooses what to try next from the trials that are finished.
 
-FOLDER/journal.log    what was tried and how it went, a JSON object a line
-FOLDER/running/N      locked by the process that makes trial N; a trial whose lock is free has lost its process
+FOLDER/search.json    the space, the sampler and the data: the folder belongs to one search
+FOLDER/trials.jsonl   the finished trials, a TrialStore
+FOLDER/running/N      the settings of trial N, locked by the process that makes it; a free lock means that it died
 
-A trial's settings are a pure function of (seed, its number, the trials before it), so an interrupted search of one
-process ends with the same trials as one that was not.
+Several processes may share the folder. A trial's settings depend only on the seed, its number and the trials finished
+before it, so an interrupted search of one process ends with the same trials as one that was not interrupted.
 """
 
 import json
-from collections.abc import Callable, Mapping
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from graphsage.atomic import writing
-from graphsage.errors import ConfigError, DataError, one_of
+from graphsage.checksummed_json import read_checksummed, write_checksummed
+from graphsage.errors import ConfigError, one_of
 from graphsage.file_lock import FileLock
-from graphsage.training.space import Space
+from graphsage.training.space import Choice, Range, Space, tidy
+from graphsage.training.trials import Result, Trial, TrialStore
 
 if TYPE_CHECKING:
-    from optuna import Study, Trial
-    from optuna.trial import FrozenTrial
+    from optuna.distributions import BaseDistribution
 
 SAMPLERS = ("tpe", "random", "grid")
 PRUNERS = ("median", "halving", "none")
-ATTEMPTS = 3  # a trial that has lost its process this often (memory, say) counts as failed
+ATTEMPTS = 3  # a trial whose process died this often (out of memory, for example) counts as failed
+STARTUP, WARMUP = 5, 2  # the median pruner waits for so many complete trials, and so many epochs
 
 Report = Callable[[int, float], None]
 Attempt = Callable[[dict[str, Any], Report], float]
-"""Makes one trial: settings in, validation score out; tells `report` the score after each epoch."""
+"""Makes one trial: settings in, validation score out; calls `report` with the score after each epoch."""
+Point = dict[str, Any]
+
+
+class Pruned(Exception):
+    """Raised by `report`: other trials were better after as many epochs."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """`about` (the data and its split), the space and the sampler make it this search and no other; the rest may change
-    when it is continued."""
+    """`about` (the data and its split), the space and the sampler identify a search; the rest may change when it is
+    continued."""
 
     folder: Path
     space: Space
@@ -54,143 +66,184 @@ class Search:
 
     @property
     def total(self) -> int:
-        """As many trials as were asked for; a grid may have fewer points."""
+        """The number of trials: a grid may have fewer points than were asked for."""
         return min(self.trials, len(self.space.grid())) if self.sampler == "grid" else self.trials
+
+    def open(self) -> TrialStore:
+        """The finished trials. A folder that holds another search is an error."""
+        if self.sampler == "tpe":
+            load_optuna()
+        path = self.folder / "search.json"
+        with writing(path):
+            (self.folder / "running").mkdir(parents=True, exist_ok=True)
+        identity = json.loads(json.dumps({"space": self.space.as_json(), "sampler": self.sampler, **self.about}))
+        with FileLock(self.folder / "lock"):
+            if not path.exists():
+                write_checksummed(path, identity)
+            known = read_checksummed(path)
+        if known != identity:
+            what = next(name for name in identity if known.get(name) != identity[name])
+            raise ConfigError(f"{self.folder} holds a sweep with another {what}; choose another --out")
+        return TrialStore(self.folder)
 
 
 def load_optuna() -> None:
-    """Optuna, quiet; or how to get it."""
     try:
         import optuna
     except ImportError as error:
-        raise ConfigError("a sweep needs Optuna; install it: pip install 'graphsage[cluster]'") from error
+        raise ConfigError("--sampler tpe needs Optuna: pip install 'graphsage[cluster]'") from error
     optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
-def open_study(search: Search) -> "Study":
-    """The study in the folder, begun if there is none. Another search there is an error."""
-    load_optuna()
-    import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
-
-    from graphsage.training.suggest import make_pruner
-
-    journal = search.folder / "journal.log"
-    with writing(journal):
-        (search.folder / "running").mkdir(parents=True, exist_ok=True)
-    identity = json.loads(json.dumps({"space": search.space.as_json(), "sampler": search.sampler, **search.about}))
-    with FileLock(search.folder / "lock"):
-        try:
-            lock: Any = FileLock(search.folder / "journal.lock")
-            storage = JournalStorage(JournalFileBackend(str(journal), lock))
-            study = optuna.create_study(storage=storage, study_name="sweep", direction="maximize", load_if_exists=True,
-                                        pruner=make_pruner(search.pruner))  # fmt: skip
-        except (ValueError, KeyError) as error:
-            raise DataError(f"{journal} is damaged ({error}); remove its last line, or choose another --out") from error
-        known = study.user_attrs.get("search")
-        if known is None:
-            study.set_user_attr("search", identity)
-        elif known != identity:
-            what = next(name for name in identity if known.get(name) != identity[name])
-            raise ConfigError(f"{search.folder} holds a sweep with another {what}; choose another --out")
-    return study
+def finished(store: TrialStore) -> list[Result]:
+    """What each finished trial reached, by number."""
+    return sorted((record["result"] for record in store.records("trials")), key=lambda result: int(result["number"]))
 
 
-def work(search: Search, attempt: Attempt, on_done: "Callable[[Study], None] | None" = None,
+def winner(store: TrialStore) -> Result | None:
+    """The complete trial with the best validation score, the first of equals."""
+    complete = [result for result in finished(store) if result["state"] == "complete"]
+    return max(complete, key=lambda result: float(result["val"]), default=None)
+
+
+def left(search: Search, store: TrialStore) -> int:
+    """Trials that are not finished, here or elsewhere."""
+    return len(set(range(search.total)) - {result["number"] for result in finished(store)})
+
+
+def work(search: Search, attempt: Attempt, on_done: Callable[[], None] | None = None,
          may_begin: Callable[[], bool] = lambda: True) -> None:  # fmt: skip
-    """Make trials until there are enough, beside whoever else works on the same folder."""
-    from optuna import TrialPruned
-    from optuna.trial import TrialState
+    """Make trials until there are enough, beside other processes that work on the same folder."""
+    store = search.open()
+    while may_begin() and (claimed := _claim(search, store)) is not None:
+        number, begun, lock = claimed
+        curve: list[float] = []
 
-    from graphsage.training.suggest import settings_of
+        def report(epoch: int, value: float, curve: list[float] = curve) -> None:
+            curve.append(value)
+            if behind(search.pruner, curve, finished(store)):
+                raise Pruned
 
-    study = open_study(search)
-    while may_begin() and (claimed := _claim(search, study)) is not None:
-        trial, lock = claimed
+        began = time.monotonic()
         try:
-            value = attempt(settings_of(search.space, trial.params), _reporter(trial))
-            study.tell(trial, value)
-        except TrialPruned:
-            study.tell(trial, state=TrialState.PRUNED)
-        except KeyboardInterrupt:  # a person's wish is not the trial's fault: whoever comes next makes it again
-            trial.set_user_attr("attempts", trial.user_attrs["attempts"] - 1)
-            raise
+            result = {"state": "complete", "val": attempt(settings_of(search, begun["point"]), report)}
+        except Pruned:
+            result = {"state": "pruned"}
         except Exception as error:  # one bad combination must not end the others
-            trial.set_user_attr("error", f"{type(error).__name__}: {error}")
-            study.tell(trial, state=TrialState.FAIL)
-        finally:
+            result = {"state": "failed", "error": f"{type(error).__name__}: {error}"}
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):  # the trial is not to blame for it
+                _note(lock, {**begun, "attempts": begun["attempts"] - 1})
             lock.release()
+            raise
+        _keep(store, number, begun, {**result, "curve": curve, "seconds": round(time.monotonic() - began, 3)})
+        lock.release()
         if on_done is not None:
-            on_done(study)
+            on_done()
 
 
-def winner(study: "Study") -> "FrozenTrial | None":
-    """The finished trial with the best validation score, the first of equals."""
-    finished = [trial for trial in study.get_trials(deepcopy=False) if trial.state.name == "COMPLETE"]
-    return max(finished, key=lambda trial: (trial.value or 0.0, -trial.number), default=None)
+def behind(pruner: str, curve: Sequence[float], others: Sequence[Result]) -> bool:
+    """Whether a trial with these scores is given up. median: its best score is below the median of the complete trials
+    after as many epochs. halving: after 1, 3, 9, ... epochs it is not in the best third."""
+    epochs = len(curve)
+    if pruner == "median":
+        complete = [other for other in others if other["state"] == "complete"]
+        scores = [other["curve"][epochs - 1] for other in complete if len(other["curve"]) >= epochs]
+        ready = len(complete) >= STARTUP and epochs >= WARMUP and scores
+        return bool(ready and max(curve) < statistics.median(scores))
+    if pruner == "halving" and epochs in (3**rung for rung in range(epochs)):
+        scores = [other["curve"][epochs - 1] for other in others if len(other["curve"]) >= epochs]
+        ranked = sorted([*scores, curve[-1]], reverse=True)
+        return bool(curve[-1] < ranked[max(len(ranked) // 3 - 1, 0)])
+    return False
 
 
-def left(search: Search, study: "Study") -> int:
-    """Trials that are still to be finished, here or elsewhere."""
-    return max(0, search.total - sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False)))
-
-
-def _claim(search: Search, study: "Study") -> "tuple[Trial, FileLock] | None":
-    """A trial that has lost its process, else a new one, with its lock; None where enough have been begun."""
-    from optuna import Trial
-    from optuna.trial import TrialState
-
-    from graphsage.training.suggest import make_sampler, suggest
-
+def _claim(search: Search, store: TrialStore) -> tuple[int, dict[str, Any], FileLock] | None:
+    """The first trial that is neither finished nor being made, with its lock; None if there is none."""
     with FileLock(search.folder / "lock"):
-        trials = study.get_trials(deepcopy=False)
-        for frozen in trials:
-            if frozen.state != TrialState.RUNNING:
-                continue
-            lock = FileLock(search.folder / "running" / str(frozen.number))
+        done = finished(store)
+        for number in sorted(set(range(search.total)) - {result["number"] for result in done}):
+            lock = FileLock(search.folder / "running" / str(number))
             if not lock.acquire(wait=False):
                 continue
-            study.sampler = make_sampler(search.sampler, search.space, search.seed, frozen.number)
-            trial = Trial(study, frozen._trial_id)
-            if study.get_trials(deepcopy=False)[frozen.number].state == TrialState.RUNNING and _again(study, trial):
-                suggest(trial, search.space, search.sampler)
-                return trial, lock
+            if number in {result["number"] for result in finished(store)}:  # its lock was released a moment ago
+                lock.release()
+                continue
+            try:
+                begun = json.loads(lock.path.read_text(encoding="utf-8"))
+            except ValueError:  # empty, or half written by a process that died
+                begun = {"point": suggest(search, number, done), "attempts": 0}
+            if begun["attempts"] < ATTEMPTS:
+                begun["attempts"] += 1
+                _note(lock, begun)
+                return number, begun, lock
+            reason = f"the process died {begun['attempts']} times (killed, or out of memory)"
+            _keep(store, number, begun, {"state": "failed", "error": reason})
             lock.release()
-        if len(trials) >= search.total:
-            return None
-        study.sampler = make_sampler(search.sampler, search.space, search.seed, len(trials))
-        lock = FileLock(search.folder / "running" / str(len(trials)))
-        lock.acquire()
-        trial = study.ask()
-        _again(study, trial)
-        suggest(trial, search.space, search.sampler)
-        return trial, lock
+    return None
 
 
-def _again(study: "Study", trial: "Trial") -> bool:
-    """Count an attempt; a trial that has had enough of them fails."""
-    from optuna.trial import TrialState
-
-    attempts = trial.user_attrs.get("attempts", 0)
-    if attempts >= ATTEMPTS:
-        trial.set_user_attr("error", f"the process died {attempts} times (killed, or out of memory)")
-        study.tell(trial, state=TrialState.FAIL)
-        return False
-    trial.set_user_attr("attempts", attempts + 1)
-    return True
+def _note(lock: FileLock, begun: Mapping[str, Any]) -> None:
+    lock.path.write_text(json.dumps(begun), encoding="utf-8")
 
 
-def _reporter(trial: "Trial") -> Report:
-    """Tells the journal; raises TrialPruned where others were better by then. What an earlier attempt told stays."""
-    from optuna import TrialPruned
+def _keep(store: TrialStore, number: int, begun: Mapping[str, Any], result: Result) -> None:
+    whole = {"number": number, **begun, "val": None, "curve": [], "seconds": None, "error": None, **result}
+    store.add(Trial(f"trial {number}", begun["point"], "search"), {}, whole)
 
-    known = set(trial.study.get_trials(deepcopy=False)[trial.number].intermediate_values)
 
-    def report(epoch: int, value: float) -> None:
-        if epoch not in known:
-            trial.report(value, epoch)
-        if trial.should_prune():
-            raise TrialPruned
+def settings_of(search: Search, point: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings of a trial, as Config takes them: JSON has no tuples."""
+    return search.space.settings({name: tuple(v) if isinstance(v, list) else v for name, v in point.items()})
 
-    return report
+
+def suggest(search: Search, number: int, done: Sequence[Result]) -> Point:
+    """The point that trial `number` tries, as JSON gives it back."""
+    if search.sampler == "grid":
+        point = search.space.grid()[number]
+    else:
+        rng = np.random.default_rng((search.seed, number))
+        if search.sampler == "tpe":
+            point = _tpe(search.space, int(rng.integers(2**31)), done)
+        else:
+            point = {name: axis.draw(rng) for name, axis in search.space.axes.items()}
+    plain: Point = json.loads(json.dumps(point))
+    return plain
+
+
+def _tpe(space: Space, seed: int, done: Sequence[Result]) -> Point:
+    """Optuna's choice: ten trials at random, then points that resemble the better ones."""
+    import optuna
+
+    distributions = {name: _distribution(axis) for name, axis in space.axes.items()}
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+    states = {"complete": "COMPLETE", "pruned": "PRUNED", "failed": "FAIL"}
+    for result in done:
+        params = {name: _told(value) for name, value in result["point"].items()}
+        study.add_trial(optuna.trial.create_trial(
+            state=optuna.trial.TrialState[states[result["state"]]], params=params, distributions=distributions,
+            value=result["val"], intermediate_values=dict(enumerate(result["curve"], 1)),
+        ))  # fmt: skip
+    point: Point = {}
+    for name, value in study.ask(distributions).params.items():
+        axis = space.axes[name]
+        if isinstance(axis, Choice):
+            point[name] = {_told(choice): choice for choice in axis.values}[value]
+        else:
+            point[name] = value if axis.step is None else tidy(value, axis.whole)
+    return point
+
+
+def _distribution(axis: Choice | Range) -> "BaseDistribution":
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if isinstance(axis, Choice):
+        return CategoricalDistribution([_told(value) for value in axis.values])
+    if axis.whole:
+        return IntDistribution(int(axis.low), int(axis.high), step=int(axis.step or 1), log=axis.log)
+    return FloatDistribution(axis.low, axis.high, step=axis.step, log=axis.log)
+
+
+def _told(value: Any) -> Any:
+    """As Optuna keeps it: lists, such as sample sizes, as text."""
+    return json.dumps(list(value)) if isinstance(value, list | tuple) else value

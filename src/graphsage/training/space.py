@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from graphsage.errors import ConfigError
 from graphsage.training.config import Config
 
@@ -30,6 +32,9 @@ class Choice:
 
     def grid(self, name: str) -> tuple[Any, ...]:
         return self.values
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        return self.values[rng.integers(len(self.values))]
 
     def as_json(self) -> Any:
         return [list(value) if isinstance(value, tuple) else value for value in self.values]
@@ -56,6 +61,14 @@ class Range:
                 "values, or use --sampler tpe or random"
             )
         return tuple(tidy(self.low + k * self.step, self.whole) for k in range(self.count(self.step)))
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        if self.step is not None:
+            return tidy(self.low + self.step * int(rng.integers(self.count(self.step))), self.whole)
+        if self.log:
+            value = math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
+            return min(max(round(value) if self.whole else value, self.low), self.high)
+        return float(rng.uniform(self.low, self.high))
 
     def count(self, step: float) -> int:
         return math.floor((self.high - self.low) / step * (1 + 1e-12) + 1e-9) + 1
