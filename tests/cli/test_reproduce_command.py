@@ -80,4 +80,4 @@ def test_an_interrupted_run_says_that_nothing_is_lost(
     monkeypatch.setattr("graphsage.experiments.reproduce.reproduce", interrupt)
     answer = graphsage("reproduce", "facts", "--data", data, "--out", tmp_path)
     assert answer.code == 130
-    assert "what was made is kept: run the same command again" in answer.err
+    assert "finished trials are kept: run the same command again" in answer.err

@@ -11,7 +11,7 @@ import pytest
 
 from graphsage.experiments.record import EXPERIMENTS
 from graphsage.experiments.reproduce import main
-from graphsage.experiments.session import TYPES as TYPES_OF
+from graphsage.experiments.session import EXPERIMENT_TYPES
 from graphsage.experiments.trial_runners import TYPES
 from graphsage.training.trials import TrialStore
 
@@ -23,12 +23,12 @@ EXPORT = (ROOT / "../shared/data/export.py").resolve()
 def test_every_committed_trial_can_be_used() -> None:
     """Its line is intact, and its type and version are those of the code."""
     names = [path.stem for path in sorted(TRIALS.glob("*.jsonl"))]
-    assert names == sorted(TYPES_OF)
+    assert names == sorted(EXPERIMENT_TYPES)
     for name in names:
         records = TrialStore(TRIALS).records(name)
         assert len(records) == len((TRIALS / f"{name}.jsonl").read_text().splitlines())
         assert all(record["version"] == TYPES[record["type"]].version for record in records)
-        assert {record["type"] for record in records} <= set(TYPES_OF[name])
+        assert {record["type"] for record in records} <= set(EXPERIMENT_TYPES[name])
 
 
 def content(path: Path) -> dict[str, Any]:

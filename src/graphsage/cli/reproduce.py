@@ -28,28 +28,27 @@ def command(
         help="Trials made at once, with one thread each; 1: one with all threads.")] = None,
     minutes: Annotated[float | None, typer.Option(
         "--minutes", show_default="no end",
-        help="End within so many minutes: no trial is begun that would end later, judged by those made before; the "
-             "first one of a kind may take longer. Exit code 3 says that there is more to do. 0 only puts results "
-             "together.")] = None,
+        help="Time budget: skips trials expected to exceed it, by the longest earlier trial of the same label. Exit "
+             "code 3 if trials are left. 0 makes no trial and rebuilds the results from the finished ones.")] = None,
     only: Annotated[str, typer.Option(
         "--only", metavar="WORD,...", show_default=False,
-        help="Make a piece of table1: tasks, forms and aggregators, such as supervised,paper,mean.")] = "",
+        help="Make a part of table1: tasks, forms and aggregators, such as supervised,paper,mean.")] = "",
     rates: Annotated[str, typer.Option("--rates", metavar="LR,...", show_default="all of the profile's",
                                        help="Make only these learning rates of the sweeps.")] = "",
     small: Annotated[bool, typer.Option("--small", help="Make only the small models of pool and LSTM.")] = False,
     no_deepwalk: Annotated[bool, typer.Option("--no-deepwalk",
-                                              help="Leave DeepWalk (table1, figure3) to another piece.")] = False,
+                                              help="Make no DeepWalk trials (table1, figure3).")] = False,
     tf32: Annotated[bool, typer.Option(
-        "--tf32", help="Multiply in TF32 on a GPU: pool and LSTM take about half the time. Results tell it.")] = False,
+        "--tf32", help="Multiply in TF32 on a GPU: halves the time of pool and LSTM. Results record it.")] = False,
     device: Device = "auto",
     json: Json = False,
 ) -> None:  # fmt: skip
     """Reproduce the paper: every table and figure beside its published values, and which claims hold.
 
-    Each run is kept as a file of its own in FOLDER/trials: an interrupted
-    reproduction continues where it stopped, by the same command. A row of
-    table1 is put together from all runs that there are for it, whichever
-    pieces made them, and says which settings were tried.
+    Each run is kept as a line of FOLDER/trials/PROFILE/EXPERIMENT.jsonl: after
+    an interruption the same command continues. A row of table1 is built from
+    all finished runs, whichever command made them, and lists the settings
+    that were tried.
 
     \b
     Examples:
@@ -68,7 +67,7 @@ def command(
     if what == "report":
         written = [str(write_report(out))]
     else:
-        names(what)  # a wrong name is told before the device is looked for
+        names(what)  # check the name before the device
         at_once = jobs or (1 if choose_device(device).type == "cuda" else cores())
         session = open_session(data or [], profile, out, what=what, only=only, seeds=seeds, jobs=at_once, device=device,
                                minutes=minutes, rates=rates, small=small,
@@ -79,7 +78,7 @@ def command(
             say(str(more))
             raise typer.Exit(MORE) from None
         except KeyboardInterrupt:
-            say("interrupted; what was made is kept: run the same command again to continue")
+            say("interrupted; finished trials are kept: run the same command again to continue")
             raise typer.Exit(130) from None
     if json:
         print_json({"what": what, "written": written})

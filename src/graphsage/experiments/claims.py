@@ -22,13 +22,13 @@ BASELINES = ROWS[:4]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What we have; `holds` is None where the claim cannot be tested, and `why` says why, or why it fails."""
+    """Our measurement; `holds` is None if the claim cannot be tested; `why` explains that, or a failure."""
 
     ours: str
     holds: bool | None
     why: str = ""
     pending: bool = False
-    """It can be tested, but what it needs has not been made."""
+    """It can be tested, but the results it needs are missing."""
 
     def __post_init__(self) -> None:
         assert self.holds or self.why, f"{self.ours} does not hold, and nothing says why"
@@ -39,7 +39,7 @@ def missing(*names: str) -> Verdict:
 
 
 def cells(records: Records, score: str = "test_micro_f1") -> Cells:
-    """F1 in the paper's form by (data, task), then by row; baselines stand in both tasks."""
+    """F1 in the paper's form by (data, task), then by row; baselines count in both tasks."""
     table = records["table1"]
     found: Cells = {}
     for row in [] if table is None else table["rows"]:
@@ -69,7 +69,7 @@ def averaged(values: Mapping[str, float], unit: str = "%") -> str:
 
 
 def chance_of(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """p of Welch's t-test: how likely two means so far apart are where the seeds alone differ; None for one seed."""
+    """p of Welch's t-test: the probability of such a difference if only the seeds differ; None for one seed."""
     from scipy.stats import ttest_ind
 
     if min(len(a), len(b)) < 2:
@@ -230,7 +230,7 @@ def lstm_like_pool(records: Records) -> Verdict:
 
 
 def _cells(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a figure consists of."""
+    """All points of a figure."""
     lines = record.get("lines", {}).values()
     timed = [row["pass_seconds"] for rows in by_machine(record).values() for row in rows] if "device" in record else []
     return [*record.get("points", ()), *(cell for line in lines for cell in line), *timed]
@@ -437,7 +437,7 @@ Rows = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class _Timed:
-    """What one machine's times say; it holds where there is no reason why not."""
+    """The verdict of one machine's times; it holds if `why` is empty."""
 
     ratio: str
     each: str
@@ -445,7 +445,7 @@ class _Timed:
 
 
 def _on_every_machine(records: Records, judge: Callable[[Rows], _Timed | None]) -> Verdict:
-    """A claim about times holds where it holds on all machines that were timed."""
+    """A claim about times holds if it holds on all machines that were timed."""
     record = records["figure2a"]
     if record is None:
         return missing("figure2a")
@@ -574,7 +574,7 @@ VERDICTS = (HOLDS, FAILS, UNTESTED, PENDING)
 
 @dataclass(frozen=True)
 class Claim:
-    """`find` returns what we measured and whether the rule is met, or says why it cannot be tested."""
+    """`find` returns our measurement and whether it meets the rule, or why it cannot be tested."""
 
     name: str
     quote: str
@@ -709,7 +709,7 @@ def judged(claim: Claim, records: Records) -> dict[str, Any]:
 
 
 def in_reference_form(claim: Claim, records: Records, verdict: str) -> str:
-    """What Table 1 in the reference form has instead, where it has the same rows and would decide otherwise."""
+    """The measurement in the reference form, if Table 1 has the same rows there and the verdict differs."""
     taken = {**records, "table1": _as_papers(records["table1"]), "wilcoxon": _as_papers(records["wilcoxon"])}
     ours, other = ({key: rows.keys() for key, rows in cells(each).items()} for each in (records, taken))
     found = claim.find(taken)

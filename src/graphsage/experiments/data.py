@@ -26,7 +26,7 @@ COLUMNS = {"citation": "citation", "setmm": "citation", "reddit": "reddit", "ppi
 
 @dataclass(frozen=True)
 class Source:
-    """A name, and where it is; None for built-in data."""
+    """A name and a path; None for built-in data."""
 
     name: str
     path: str | None = None
@@ -34,7 +34,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """A graph with features, its split, and what must be said wherever its numbers stand."""
+    """A graph with features, its split, and a note that accompanies its numbers."""
 
     name: str
     graph: Graph
@@ -59,7 +59,7 @@ class Named:
 
     @property
     def apart(self) -> str | None:
-        """Why DeepWalk cannot be applied; None where it can."""
+        """Why DeepWalk cannot be applied; None if it can."""
         number, trained = self.graph.graph_number, self.split.codes == TRAIN
         if (number is None or len(torch.unique(number)) == 1) and attached(self.graph, trained):
             return None
@@ -89,7 +89,7 @@ def parse_data(words: Sequence[str]) -> tuple[Source, ...]:
 
 @cache
 def opened(source: Source) -> Named:
-    """Open a data set. What a name means: `debian` is a folder with nodes.csv and edges.csv as `graphsage data build
+    """Open a data set by name: `debian` is a folder with nodes.csv and edges.csv as `graphsage data build
     debian` writes them; `setmm` is split by date; others are in any format that `graphsage train` reads. Where a split
     has no validation nodes, 30% of the test nodes are, as in the paper."""
     data, split = _open(source)
@@ -135,7 +135,7 @@ def _open(source: Source) -> tuple[Dataset, Split]:
 
 
 def _debian_folder(source: Source) -> Path | None:
-    """Where `debian` is, if that holds the two tables and not a graph that was made of them."""
+    """The folder of `debian` if it holds the two tables, not a graph folder made of them."""
     found = source.name == "debian" and source.path is not None and (Path(source.path) / "nodes.csv").is_file()
     return Path(source.path or "") if found else None
 
@@ -154,7 +154,7 @@ def _note(source: Source, graph: Graph) -> str:
 
 
 def data_facts(sources: Iterable[Source]) -> dict[str, Any]:
-    """What a result says about its data sets, by name."""
+    """The description of data sets in a result, by name."""
     found = {}
     for data in map(opened, sources):
         graph = data.graph

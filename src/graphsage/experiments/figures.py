@@ -29,12 +29,12 @@ from graphsage.training.trials import Result, Swept, Trial, Unfinished
 NO_TIMES = ("val", "seconds", "cpu_seconds")
 """Values of a timed trial that are not times of its method."""
 SCORES = {"test_micro_f1": "test"}
-"""What a point says, and what a trial calls it."""
+"""Scores of a point, by their names in a trial's result."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """`told` is what a point says of it, `settings` what differs from the fixed ones."""
+    """`told` describes it in a point of the result; `settings` are those that differ from the fixed ones."""
 
     label: str
     told: Mapping[str, Any]
@@ -101,7 +101,7 @@ def figure2a(session: Session) -> Path:
 
 
 def methods(session: Session, source: Source, machine: str) -> dict[str, Trial]:
-    """What is timed, by its name in the paper's tables."""
+    """The trials to time, by the method's name in the paper's tables."""
     profile = session.profile
     common = {"nodes": profile.timed_nodes, "steps": profile.timed_steps, "machine": machine}
     found = {}
@@ -114,7 +114,7 @@ def methods(session: Session, source: Source, machine: str) -> dict[str, Trial]:
 
 
 def timed_on(session: Session, source: Source, machine: str) -> dict[str, Any]:
-    """What one machine has timed, and with what."""
+    """The times of one machine, with its cores and its version of torch."""
     made = {name: list(session.trials.seeds(trial, session.seeds).values())
             for name, trial in methods(session, source, machine).items()}  # fmt: skip
     rows = compared({name: [record["result"] for record in records] for name, records in made.items()})
@@ -191,7 +191,7 @@ def figure3(session: Session) -> Path:
 
 
 def walk_lines(session: Session) -> dict[str, list[Any]]:
-    """DeepWalk reads no features: one level for all. DeepWalk + features loses what the features lose."""
+    """DeepWalk reads no features: its score is the same at every level of noise."""
     source, levels = session.evolving, session.profile.noise_levels
     alone, beside = WALKS
     asked = [(alone, 0.0), *((beside, level) for level in levels)]
@@ -204,7 +204,7 @@ def walk_lines(session: Session) -> dict[str, list[Any]]:
         return {alone: cells[:1] * len(levels), beside: cells[1:]}
     if session.walks:
         raise Unfinished(session.left[-1])
-    return {}  # left to another piece
+    return {}
 
 
 def rotation(session: Session) -> Path:
@@ -241,7 +241,7 @@ def theory(session: Session) -> Path:
 
 
 def check_construction(session: Session) -> list[dict[str, Any]]:
-    """The constructed network on random graphs and on a piece of the data's graph: its largest error."""
+    """The constructed network on random graphs and on a part of the data's graph: its largest error."""
     graphs = {f"small world, seed {seed}": small_world(30, 4, 0.2, seed) for seed in range(3)}
     source = session.evolving
     graphs[f"{source.name}, 40 nodes around the first"] = piece(opened(source).graph, 40)

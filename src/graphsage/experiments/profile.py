@@ -20,7 +20,7 @@ class Profile:
     seeds: int
     forms: tuple[str, ...]
     training: Mapping[str, Mapping[str, Any]]
-    """For each task, what differs from the paper's settings."""
+    """Per task, the settings that differ from the paper's."""
     rates: Mapping[str, tuple[float, ...]] | None = None
     """One learning rate or a few for each task in place of the paper's grid."""
     deepwalk: Mapping[str, Any] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Profile:
     noise_levels: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     noise_aggregators: tuple[str, ...] = AGGREGATORS
     timed: Mapping[str, Any] = field(default_factory=dict)
-    """What differs from the paper's settings in Figure 2A; nothing outside of tests."""
+    """The settings of Figure 2A that differ from the paper's; none outside of tests."""
     timed_steps: int = 50
     timed_nodes: int | None = None
     """Unseen nodes that Figure 2A embeds; None: all of them."""

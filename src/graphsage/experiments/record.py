@@ -13,14 +13,14 @@ from graphsage.errors import DataError
 
 MEASURED = ("table1", "figure2a", "figure2b", "depth", "figure3", "pooling", "rotation", "theory", "facts", "wilcoxon")
 EXPERIMENTS = (*MEASURED, "claims")
-"""In the order in which all are made: the last ones read what the others wrote."""
+"""In the order in which they are made: the last ones read the results of the others."""
 LAYOUT = 1
-"""Of the files that experiments write: raised when what reads them needs something that older ones lack."""
+"""Version of the result files: raised when their readers need a field that older files lack."""
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "graphsage")
 
 
 def spread(values: Iterable[float]) -> dict[str, Any]:
-    """Mean, sample standard deviation and the values, rounded to what a reader needs."""
+    """Mean, sample standard deviation and the values, rounded to four digits."""
     kept = [round(value, 4) for value in values]
     return {
         "mean": round(statistics.fmean(kept), 4),
@@ -30,7 +30,7 @@ def spread(values: Iterable[float]) -> dict[str, Any]:
 
 
 def short(value: float) -> str:
-    """A time as people say it."""
+    """A time with two significant digits, or whole from 10 on."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
@@ -41,7 +41,7 @@ def write_result(path: Path, about: str, command: str, body: dict[str, Any]) -> 
 
 
 def read_result(path: Path) -> dict[str, Any] | None:
-    """What an experiment wrote; None where it has written nothing."""
+    """The result of an experiment; None if there is no file."""
     if not path.exists():
         return None
     record = read_checksummed(path)

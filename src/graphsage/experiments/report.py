@@ -1,4 +1,4 @@
-"""The report: what holds of the paper and what does not, as a page to look at and as a page of the documentation."""
+"""The report of all results: an HTML page, and a page of the documentation."""
 
 import base64
 import html
@@ -192,7 +192,7 @@ def spent(record: Record) -> str:
 HEADLINES = ("gain over features", "gain over GCN", "outperforms the baselines", "unsupervised close to supervised",
              "K = 2 over K = 1", "sample size", "DeepWalk slower at test time",
              "clustering coefficients")  # fmt: skip
-"""Claims that a reader in a hurry asks for."""
+"""The most important claims."""
 
 
 def in_short(record: Record) -> Section:
@@ -254,7 +254,7 @@ def figure2a(record: Record) -> Section:
 
 
 def timed_with(timed: Record) -> str:
-    """What one machine's times were taken with, and how many seeds they have."""
+    """One machine's cores and version of torch, and the number of seeds."""
     seeds = sorted({len(row["pass_seconds"]["values"]) for row in timed["rows"]})
     counts = f"{' or '.join(map(str, seeds))} seed{'s' if seeds[-1] > 1 else ''}"
     return f"{timed['device']}: {', '.join([*timed.get('made_with', ()), counts])}"
@@ -335,7 +335,7 @@ Records = Mapping[str, dict[str, Any] | None]
 
 
 def read_records(folder: Path) -> dict[str, dict[str, Any] | None]:
-    """What the experiments wrote into a folder; None for those that were not made."""
+    """The results in a folder; None for missing ones."""
     found: dict[str, dict[str, Any] | None] = {}
     for name in EXPERIMENTS:
         found[name] = read_result(folder / f"{name}.json")
@@ -373,7 +373,7 @@ def markdown(folder: Path, pictures: str, made: str) -> str:
 
 
 def summary(records: Records) -> str:
-    """For somebody in a hurry."""
+    """One paragraph."""
     claims = records["claims"]
     made = f"{_profiles(records)}; {_machine(records)}."
     if claims is None:
@@ -385,7 +385,7 @@ def summary(records: Records) -> str:
 
 
 def _profiles(records: Records) -> str:
-    """One profile, or who was made by which: pieces of the long one may stand beside the rest of the short one."""
+    """The profile, or the results by profile if there are several."""
     by: dict[str, list[str]] = {}
     for name, record in records.items():
         if record is not None and name != "claims":

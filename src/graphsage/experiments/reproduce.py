@@ -1,4 +1,4 @@
-"""All of the paper's evaluation, or one table or figure of it, in as many sittings as it takes.
+"""The paper's evaluation, or one table or figure of it, in one command or several.
 
 python -m graphsage.experiments.reproduce all --data ppi=PATH --data setmm --data debian=PATH --profile quick
 `graphsage reproduce` is the same command; this one needs no more than torch, NumPy, SciPy, scikit-learn and pyarrow.
@@ -32,9 +32,9 @@ RUNS: dict[str, Callable[[Session], Path]] = {
     "facts": figures.facts, "wilcoxon": wilcoxon, "claims": claims,
 }  # fmt: skip
 READERS = ("wilcoxon", "claims")
-"""They read what others wrote, and no data."""
+"""They read the results of other experiments, and no data."""
 ONLY = (*TASKS, *FORMS, *AGGREGATORS)
-MORE = 3  # exit code: the time of this sitting is over, and there is more to do
+MORE = 3  # exit code: the time budget is spent, and trials are left
 
 
 def reproduce(what: str, session: Session) -> list[Path]:
@@ -60,7 +60,7 @@ def reproduce(what: str, session: Session) -> list[Path]:
 
 
 def _check_folder(what: str, session: Session) -> None:
-    """A short run must not replace what a long one left in the same folder."""
+    """A quick run must not replace the results of a full one in the same folder."""
     for name in names(what):
         found = None if name in READERS else session.earlier(name)
         if found is not None and found["profile"] == FULL.name != session.profile.name:
@@ -96,7 +96,7 @@ def open_session(data: Sequence[str], profile: str, out: Path, *, what: str = "a
 def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: int | None = None, jobs: int = 1,
           device: str = "auto", minutes: float | None = None, only: Sequence[str] = (), rates: Sequence[float] = (),
           small: bool = False, walks: bool = True, tf32: bool = False, on_done: Any = None) -> Session:  # fmt: skip
-    """A session whose trials lie in `OUT/trials/PROFILE`; after `minutes` no new trial is begun."""
+    """A session whose trials are in `OUT/trials/PROFILE`; after `minutes` no new trial is started."""
     if seeds is not None and seeds < 1:
         raise ConfigError(f"seeds must be at least 1; got {seeds}")
     if jobs < 1:
@@ -126,11 +126,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--minutes", type=float, help="end within so many minutes; exit code 3: there is more to do")
+    parser.add_argument(
+        "--minutes", type=float, help="time budget: skips trials expected to exceed it; exit code 3 if trials are left"
+    )
     parser.add_argument("--only", default="", help="tasks, forms and aggregators of table1, such as supervised,mean")
     parser.add_argument("--rates", default="", help="make only these of the profile's learning rates")
     parser.add_argument("--small", action="store_true", help="make only the small models of pool and LSTM")
-    parser.add_argument("--no-deepwalk", action="store_true", help="leave DeepWalk (table1, figure3) to another piece")
+    parser.add_argument("--no-deepwalk", action="store_true", help="make no DeepWalk trials (table1, figure3)")
     parser.add_argument("--tf32", action="store_true", help="multiply in TF32 on a GPU")
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args(arguments)

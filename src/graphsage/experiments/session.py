@@ -1,4 +1,4 @@
-"""What every experiment of one reproduction shares: data, profile, the folder of trials, and how results are kept."""
+"""State that all experiments of one command share: data, profile, trials, and how results are written."""
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -15,7 +15,7 @@ from graphsage.experiments.trial_runners import machine_of, protocol
 from graphsage.training.space import SIZES, Space
 from graphsage.training.trials import Key, Record, Result, Runner, Swept, Trial, Unfinished, sweep, swept
 
-TYPES = {
+EXPERIMENT_TYPES = {
     "table1": ("graphsage", "random", "features", "deepwalk"),
     "figure2a": ("timed graphsage", "timed deepwalk"),
     "figure2b": ("graphsage", "timed step"),
@@ -34,7 +34,7 @@ class Inapplicable(DataError):
 
 @dataclass(frozen=True)
 class Session:
-    """`only` narrows Table 1 to some tasks, forms or aggregators: a piece of it that fits into a sitting."""
+    """`only` restricts Table 1 to some tasks, forms or aggregators."""
 
     sources: tuple[Source, ...]
     profile: Profile
@@ -50,10 +50,10 @@ class Session:
     """Make DeepWalk in Table 1 and Figure 3 too: which a GPU takes no part in."""
     began: float = field(default_factory=time.monotonic)
     left: list[int] = field(default_factory=list)
-    """Trials that the time of this sitting did not suffice for, at each place where it was over."""
+    """Number of trials that exceeded the time budget, one entry per batch of trials."""
 
     def wanted(self, names: Sequence[str], known: Sequence[str]) -> list[str]:
-        """Those of `names` that `only` leaves; it says nothing about a kind of which it names none."""
+        """The `names` that `only` selects; all of them if it selects none of the `known` ones."""
         asked = [name for name in known if name in self.only]
         left = [name for name in names if not asked or name in asked]
         if not left:
@@ -72,15 +72,14 @@ class Session:
         return left
 
     def attempt(self, make: Callable[[], object]) -> None:
-        """Make trials as far as the time goes; what follows puts together what there is."""
+        """Make trials within the time budget; the caller builds its result from all finished trials."""
         try:
             make()
         except Unfinished as more:
             self.left.append(more.left)
 
     def runs(self, trials: Mapping[Key, Trial]) -> dict[Key, list[Result]]:
-        """Every trial with every seed, all made together: results by the trial's key, of these seeds and of any that an
-        earlier sitting has made beyond them."""
+        """Results of every trial with every seed, by the trial's key; more seeds if an earlier command made more."""
         self.attempt(lambda: self.trials.run(self.with_seeds(trials)))
         found = {key: [record["result"] for record in self.trials.seeds(trial, self.seeds).values()]
                  for key, trial in trials.items()}  # fmt: skip
@@ -92,20 +91,20 @@ class Session:
         return [trial.with_settings(seed=seed) for trial in trials.values() for seed in range(self.seeds)]
 
     def time(self, trials: Sequence[Trial]) -> None:
-        """Make trials one after another and alone. What is put together is read later: it may be another machine's."""
+        """Make trials one at a time, in this process. None is `used`: results may take another machine's times."""
         before = dict(self.trials.used)
         self.attempt(lambda: self.trials.run(trials, alone=True))
         self.trials.used = before
 
     def timed(self, trials: Mapping[Key, Trial]) -> tuple[str, dict[Key, Result]]:
-        """Every trial once, never beside each other, and the machine: this one, or one that has timed all before."""
+        """The time of every trial, and the machine: this one, or another that has timed all of them."""
         self.time([trial.with_settings(machine=self.timed_on, seed=0) for trial in trials.values()])
         first = self.machines(trials, self.timed_on)[0]
         there = [trial.with_settings(machine=first, seed=0) for trial in trials.values()]
         return first, dict(zip(trials, self.trials.run(there), strict=True))
 
     def machines(self, trials: Mapping[Key, Trial], here: str) -> list[str]:
-        """Those whose times of all these trials lie in the folder, `here` first."""
+        """Machines that have timed all these trials, `here` first."""
         first = next(iter(trials.values()))
         names = {str(record["settings"]["machine"]) for record in self.trials.store.records(first.experiment)
                  if record["label"] == first.label}  # fmt: skip
@@ -116,7 +115,7 @@ class Session:
         return sorted(found, key=lambda name: (name != here, name))
 
     def swept(self, trials: Mapping[Key, Trial]) -> dict[Key, Swept]:
-        """Supervised trials of an aggregator's own width, each with the learning rate that validation chose for it."""
+        """Supervised trials, each with the learning rate that validation chose for it."""
         mine, whole = self.space("supervised", "mean"), self.profile.space("supervised", "mean")
         everyone = dict.fromkeys(trials, mine), self.seeds, dict.fromkeys(trials, whole)
         self.attempt(lambda: sweep(self.trials, trials, *everyone))
@@ -128,13 +127,13 @@ class Session:
 
     @property
     def machine(self) -> str:
-        """What times are of."""
+        """The name of this machine in results of times."""
         here = self.trials.about["hardware"]
         return str(here["gpu"] or f"{here['cores']} cores")
 
     @property
     def timed_on(self) -> str:
-        """The same for what --tf32 is for."""
+        """The same for trials that --tf32 applies to."""
         return self.machine + (", TF32" if "products" in self.trials.about["hardware"] else "")
 
     @property
@@ -150,18 +149,21 @@ class Session:
 
     @property
     def largest(self) -> Source:
-        """Of the single graphs, so that DeepWalk can be timed beside the others; of all where there is none."""
+        """The largest single graph, on which DeepWalk can be timed too; without one, the largest data set."""
         there = {source: opened(source) for source in self.sources}
         return max(there, key=lambda source: (there[source].one_graph, there[source].graph.num_nodes))
 
     def keep(self, name: str, about: str, body: dict[str, Any]) -> Path:
         """Write a table or figure as `OUT/NAME.json` with the command that makes it."""
         path = self.out / f"{name}.json"
-        names = list(body.get("data", {})) or [source.name for source in self.sources]  # pieces may have had others
+        names = list(body.get("data", {})) or [
+            source.name for source in self.sources
+        ]  # an earlier command may have had others
         records = list(self.trials.used.values())
         made_on = {machine_of(record) for record in records} | set(body.get("trials_on", ()))
-        made = {"layout": LAYOUT, "profile": self.profile.name, "version": protocol(TYPES.get(name, ())), **body,
-                "trials_on": sorted(made_on) or [machine(hardware())], "time": self.spent(name, records)}  # fmt: skip
+        made = {"layout": LAYOUT, "profile": self.profile.name, "version": protocol(EXPERIMENT_TYPES.get(name, ())),
+                **body, "trials_on": sorted(made_on) or [machine(hardware())],
+                "time": self.spent(name, records)}  # fmt: skip
         if name in FIGURES:
             made["paper"] = FIGURES[name]
         write_result(path, about, self.command(name, names), made)
@@ -170,24 +172,23 @@ class Session:
 
     def joined(self, name: str, body: dict[str, Any], part: str,
                key: Callable[[dict[str, Any]], Hashable]) -> dict[str, Any]:  # fmt: skip
-        """`body` with the rows that earlier pieces of the same experiment left."""
-        whole = {"profile": self.profile.name, "version": protocol(TYPES.get(name, ())), **body}
+        """`body` with the rows that earlier commands made for other data sets."""
+        whole = {"profile": self.profile.name, "version": protocol(EXPERIMENT_TYPES.get(name, ())), **body}
         return merge_results(self.earlier(name), whole, part, key)
 
     def command(self, name: str, data: Sequence[str], *more: str, seeds: int | None = None) -> str:
-        """What a person types to make an experiment, or some rows of it, from nothing."""
+        """The command that makes an experiment, or some rows of it, from scratch."""
         given = [f"--data {each}" if each == "setmm" else f"--data {each}=PATH" for each in data]
         words = [name, *given, f"--profile {self.profile.name}", f"--seeds {seeds or self.seeds}", *more]
         return f"graphsage reproduce {' '.join(words)}"
 
     def spent(self, name: str, records: Sequence[Record]) -> dict[str, Any]:
-        """Time of all trials of a result, whenever they were made, and of the sitting up to this result: of the earlier
-        one that made the trials, where this one made none and only puts them together again."""
+        """Time of all trials of a result, and of the command that made them: an earlier one if this one made none."""
         earlier = None if self.trials.made else self.earlier(name)
         sitting = round(time.monotonic() - self.began) if earlier is None else earlier["time"]["sitting_seconds"]
         seconds = sum(record["result"].get("seconds", 0.0) for record in records)
         return {"trials": len(records), "trial_seconds": round(seconds), "sitting_seconds": sitting}
 
     def earlier(self, name: str) -> dict[str, Any] | None:
-        """What an experiment has written, for those that build on it."""
+        """The result of an experiment; None if there is none."""
         return read_result(self.out / f"{name}.json")

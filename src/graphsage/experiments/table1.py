@@ -27,14 +27,14 @@ def first_walks(session: Session, source: Source, noise: float = 0.0) -> list[Tr
 
 
 def chosen_walks(session: Session, source: Source, asked: Sequence[tuple[str, float]]) -> list[Trial]:
-    """The rates that validation chose for what is asked, a method and a level of noise each, with every seed."""
+    """Every seed with the rate that validation chose, for each asked method and noise level."""
     found = {each: walked(session, source, *each) for each in asked}
     return [_needed(session, source, made.chosen["lr"], seed, noise)
             for (_, noise), made in found.items() if made is not None for seed in range(session.seeds)]  # fmt: skip
 
 
 def walked(session: Session, source: Source, name: str, noise: float = 0.0) -> Swept | None:
-    """The sweep of one method as far as it was made."""
+    """The finished part of one method's sweep; None if no trial was made."""
     found = {lr: _records(session, source, lr, noise) for lr in session.profile.deepwalk_rates}
     swept = {lr: records for lr, records in found.items() if 0 in records}
     if not swept:
@@ -187,7 +187,7 @@ def row(source: Source, name: str, task: str, found: Swept | None) -> Row:
 
 
 def command(session: Session, made: Row, *narrowed: str) -> str:
-    """What makes this row from nothing, with as many seeds as it has."""
+    """The command that makes this row from scratch, with as many seeds."""
     return session.command("table1", [made["data"]], *narrowed, seeds=max(made["seeds"]) + 1)
 
 
@@ -207,8 +207,7 @@ NOTE = ("command: makes the whole table from nothing; hardware and versions: of 
 
 
 def table1(session: Session) -> Path:
-    """Make what is missing of the piece that the session names, and write `table1.json` with all rows that are there,
-    also where the time is over before the piece is made."""
+    """Make the missing trials that the session selects, and write `table1.json` with all rows that have a trial."""
     session.attempt(lambda: make(session))
     body: dict[str, Any] = {
         "data": data_facts(session.sources),
@@ -224,7 +223,7 @@ def table1(session: Session) -> Path:
 
 
 def make(session: Session) -> None:
-    session.trials.run(first_trials(session))  # all together, so that no process waits; what follows reads them
+    session.trials.run(first_trials(session))  # all together, which keeps all workers busy; the sweep below reads them
     keys = [(source, cell) for source in session.sources for cell in cells(session)]
     sweep(
         session.trials,
@@ -239,7 +238,7 @@ def make(session: Session) -> None:
 
 
 def cells(session: Session) -> list[Cell]:
-    """What `only` leaves of the table."""
+    """The cells that `only` selects."""
     return [(task, form, aggregator)
             for task in session.wanted(TASKS, TASKS)
             for form in session.wanted(session.profile.forms, FORMS)
@@ -247,7 +246,7 @@ def cells(session: Session) -> list[Cell]:
 
 
 def first_trials(session: Session) -> list[Trial]:
-    """Everything that does not depend on what validation chooses; first what takes longest, on one thread."""
+    """All trials that do not depend on a choice by validation, the longest ones first."""
     trials = [trial for source in session.sources if walks(session, source) for trial in first_walks(session, source)]
     for source in session.sources:
         trials += [graphsage_trial(session, source, cell).with_settings(**point, seed=0)

@@ -36,7 +36,7 @@ Array = npt.NDArray[Any]
 PROBE_PASSES = 5  # of the probe: scikit-learn's default at the time of the paper
 NOT_SETTINGS = ("data", "digest", "device", "noise", "seed", "sampled")
 Ticks = Sequence[tuple[int, float]]
-ON_GPU = 100  # times as many steps there: they are short, and progress is told five times a second
+ON_GPU = 100  # times as many timed steps on a GPU: they are short, and progress is reported five times a second
 WALKS, PASSES, BATCH = 50, 5, 512
 ROTATIONS = ("same run", "other run", "other run, aligned")
 
@@ -175,8 +175,8 @@ def timed_step(settings: dict[str, Any], data: Named) -> Result:
 
 
 def timed_training(data: Named, *, steps: int, device: str, **settings: Any) -> tuple[Model, Ticks]:
-    """A model after `steps` steps, on a GPU a hundred times as many, and when which of them was done. A GPU is asked
-    only now and then and at the end of an epoch, so that not every step is told."""
+    """A model after `steps` steps (ON_GPU times as many on a GPU), and the times at which steps ended. A GPU reports a
+    few times a second and at the end of an epoch, not after every step."""
     ticks = [(0, time.monotonic())]
 
     def tick(event: Event) -> None:
@@ -201,7 +201,7 @@ def usual_step(ticks: Ticks) -> float:
 
 
 def unseen(data: Named, count: int | None) -> torch.Tensor:
-    """Validation and test nodes, as the paper's 79,534; `count` of them drawn at random where that is enough."""
+    """Validation and test nodes, as the paper's 79,534, or `count` of them drawn at random."""
     nodes = torch.nonzero(data.split.codes != TRAIN).flatten()
     order = torch.argsort(Stream(0, "timed").keys(nodes), stable=True)
     return nodes if count is None else nodes[order[:count]].sort().values
