@@ -16,14 +16,14 @@ from typing import Any
 
 import torch
 from pyg_sage import score_pyg
-from tuned import chosen, grid, rows
+from tuned import chosen, grid, row
 
 from graphsage.baselines.features import logistic_regression
 from graphsage.checksummed_json import read_checksummed
 from graphsage.datasets.table_spec import TableSpec
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.experiments.record import hardware, versions, write_result
-from graphsage.training.score import Run, Score, opened, score
+from graphsage.training.score import Score, Scorer, opened
 
 GRAPHS = ("amazon_photo", "amazon_cs", "pubmed", "coauthor_cs")
 EPOCHS = (5, 10)
@@ -48,12 +48,12 @@ def tables(folder: Path, seed: int) -> TableSpec:
 
 
 def ours(spec: TableSpec, settings: dict[str, Any]) -> Score:
-    return score(Run("GraphSAGE-mean", spec, "random", settings, DEVICE))
+    return Scorer(spec, "random", DEVICE).score(settings)
 
 
 def pyg(spec: TableSpec, settings: dict[str, Any]) -> Score:
     made = score_pyg(*opened(spec, "random"), settings, EPOCHS, DEVICE)
-    return Score("PyG SAGEConv", settings, made["f1"], {}, made["curve"], made["seconds"], DEVICE)
+    return Score(settings, made["f1"], {}, made["curve"], made["seconds"])
 
 
 def logistic(spec: TableSpec, settings: dict[str, Any]) -> Score:
@@ -67,7 +67,7 @@ def logistic(spec: TableSpec, settings: dict[str, Any]) -> Score:
     for part, rows_of_it in (("val", slice(len(val))), ("test", slice(len(val), None))):
         made = f1_scores(labels[held_out[rows_of_it]], predicted[rows_of_it])
         f1[part] = (made.micro, made.macro)
-    return Score("logistic regression on features", settings, f1, {}, (f1["val"][0],), 0.0, "cpu")
+    return Score(settings, f1, {}, (f1["val"][0],), 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,8 +95,8 @@ def measure(folder: Path, method: Method, seeds: int) -> dict[str, Any]:
         return made
 
     found = chosen([run(point, 0) for point in method.points], method.epochs)
-    (row,) = rows([run(found["chosen"], seed) for seed in range(seeds)])
-    return {"graph": folder.name, **row, "sweep": found["points"]}
+    made = row(method.label, [run(found["chosen"], seed) for seed in range(seeds)])
+    return {"graph": folder.name, **made, "sweep": found["points"]}
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from typing import Any
 from graphsage.baselines.features import logistic_scores
 from graphsage.datasets.debian import RELEASES, debian_tables
 from graphsage.experiments.record import spread, write_result
-from graphsage.training.score import Run, Score, opened, score
+from graphsage.training.score import Score, Scorer, opened
 from graphsage.training.trials import Runner, Trial, TrialStore
 
 SPLITS = ("random", "date")
@@ -63,52 +63,43 @@ def chosen(scores: Sequence[Score], epochs: Sequence[int] = ()) -> dict[str, Any
     return {"chosen": ranked[0][1], "points": points}
 
 
-def rows(scores: Sequence[Score]) -> list[dict[str, Any]]:
-    """One row per label: mean and deviation over its runs (seeds), with the values themselves."""
-    made: list[dict[str, Any]] = []
-    for label in dict.fromkeys(one.label for one in scores):
-        group = [one for one in scores if one.label == label]
-        settings = {name: value for name, value in group[0].settings.items() if name != "seed"}
-        row = {"label": label, "settings": settings, "seeds": [one.settings.get("seed", 0) for one in group]}
-        for part in group[0].exact:
-            row[f"{part}_micro_f1"] = spread(one.exact[part][0] for one in group)
-            row[f"{part}_macro_f1"] = spread(one.exact[part][1] for one in group)
-        row["train_seconds"] = spread(one.train_seconds for one in group)
-        row |= {f"sampled_{part}_micro_f1": spread(one.sampled[part] for one in group) for part in group[0].sampled}
-        made.append(row)
-    return made
+def row(label: str, scores: Sequence[Score]) -> dict[str, Any]:
+    """Mean and deviation over the runs (seeds) of one method, with the values themselves."""
+    settings = {name: value for name, value in scores[0].settings.items() if name != "seed"}
+    made = {"label": label, "settings": settings, "seeds": [one.settings.get("seed", 0) for one in scores]}
+    for part in scores[0].exact:
+        made[f"{part}_micro_f1"] = spread(one.exact[part][0] for one in scores)
+        made[f"{part}_macro_f1"] = spread(one.exact[part][1] for one in scores)
+    made["train_seconds"] = spread(one.train_seconds for one in scores)
+    sampled = {f"sampled_{part}_micro_f1": spread(one.sampled[part] for one in scores) for part in scores[0].sampled}
+    return made | sampled
 
 
-def score_all(runs: Iterable[Run], store: TrialStore) -> list[Score]:
-    """Scores in order; runs that the store has are read."""
-    named = {}
-    for run in runs:
-        data = run.data if isinstance(run.data, str) else asdict(run.data)
-        settings = {"data": data, "split": run.split, "parts": run.parts, "settings": run.settings}
-        trial = Trial(run.label, settings, experiment="tuned")
-        named[trial.key] = trial, run
+def score_all(scorer: Scorer, points: Iterable[dict[str, Any]], parts: Sequence[str], store: TrialStore) -> list[Score]:
+    """The score of each point, in order; points that the store has are read."""
+    data = scorer.data if isinstance(scorer.data, str) else asdict(scorer.data)
 
     def evaluate(trial: Trial) -> dict[str, Any]:
-        made = asdict(score(named[trial.key][1]))
+        made = asdict(scorer.score(trial.settings["settings"], parts))
         print(json.dumps(made), file=sys.stderr, flush=True)
         return made
 
-    results = Runner(store, evaluate).run(trial for trial, _ in named.values())
+    trials = [Trial(str(scorer.split), {"data": data, "parts": parts, "settings": point}) for point in points]
+    results = Runner(store, evaluate).run(trials)
     return [Score(**{name: result[name] for name in Score.__dataclass_fields__}) for result in results]
 
 
 def setmm(results: Path, store: TrialStore, seeds: int, device: str) -> None:
-    points = [(split, point) for split in SPLITS for point in grid(RATES, REGULARIZED)]
-    scores = score_all((Run(split, "setmm", split, point, device, parts=()) for split, point in points), store)
-    found = {split: chosen([one for one in scores if one.label == split]) for split in SPLITS}
+    found, made = {}, []
+    for split in SPLITS:
+        scorer = Scorer("setmm", split, device)
+        found[split] = chosen(score_all(scorer, grid(RATES, REGULARIZED), (), store))
+        for name, own in (("the defaults", {}), ("chosen on validation", found[split]["chosen"])):
+            scores = score_all(scorer, [{**own, "seed": seed} for seed in range(seeds)], ("val", "test"), store)
+            made.append(row(f"{split}: GraphSAGE-mean, {name}", scores))
     about = "setmm: one run for each point of the grid, ranked by validation micro-F1"
     write_result(results / "setmm-sweep.json", about, "python -m benchmarks.tuned setmm", {"splits": found})
-    settings = [(split, name, own) for split in SPLITS
-                for name, own in (("the defaults", {}), ("chosen on validation", found[split]["chosen"]))]  # fmt: skip
-    runs = [Run(f"{split}: GraphSAGE-mean, {name}", "setmm", split, {**own, "seed": seed}, device)
-            for split, name, own in settings for seed in range(seeds)]  # fmt: skip
-    body = {"rows": rows(score_all(runs, store)),
-            "baselines": {split: logistic_scores(*opened("setmm", split)) for split in SPLITS}}  # fmt: skip
+    body = {"rows": made, "baselines": {split: logistic_scores(*opened("setmm", split)) for split in SPLITS}}
     about = "setmm: test micro-F1 of GraphSAGE-mean beside logistic regressions on the same features"
     write_result(results / "setmm.json", about, "python -m benchmarks.tuned setmm", body)
 
@@ -117,16 +108,17 @@ def debian(folder: Path, results: Path, store: TrialStore, seeds: int, device: s
     def write(name: str, about: str, body: dict[str, Any]) -> None:
         write_result(results / name, f"Debian: {about}", "python -m benchmarks.tuned debian FOLDER", body)
 
-    spec = debian_tables(folder, train_until="bookworm", val_until="trixie")
-    runs = [Run("sweep", spec, "time", {**point, "epochs": max(EPOCHS)}, device, parts=()) for point in POINTS]
-    found = chosen(score_all(runs, store), EPOCHS)
+    scorer = Scorer(debian_tables(folder, train_until="bookworm", val_until="trixie"), "time", device)
+    longest = [{**point, "epochs": max(EPOCHS)} for point in POINTS]
+    found = chosen(score_all(scorer, longest, (), store), EPOCHS)
     write("debian-sweep.json", "one run for each point of the grid, trained on packages up to bookworm, ranked by "
           "micro-F1 on packages new in trixie", found)  # fmt: skip
     spec, best = debian_tables(folder, train_until="trixie"), found["chosen"]
-    label = "GraphSAGE-mean, chosen on validation"
-    runs = [Run(label, spec, "time", {**best, "seed": seed}, device, parts=("test",)) for seed in range(seeds)]
+    points = [{**best, "seed": seed} for seed in range(seeds)]
+    scores = score_all(Scorer(spec, "time", device), points, ("test",), store)
     write("debian.json", "section of packages new in forky and sid, test micro-F1 (which is accuracy) of "
-          "GraphSAGE-mean trained on packages up to trixie", {"rows": rows(score_all(runs, store))})  # fmt: skip
+          "GraphSAGE-mean trained on packages up to trixie",
+          {"rows": [row("GraphSAGE-mean, chosen on validation", scores)]})  # fmt: skip
     write("debian-baselines.json", "test micro-F1 of logistic regressions on the same split and features",
           {"baselines": logistic_scores(*opened(spec, "time"))})  # fmt: skip
     write("debian-cpu.json", "wall time and peak memory of the whole command, from two CSV files to an evaluated model",

@@ -51,7 +51,7 @@ def test_settings_are_chosen_before_the_test_packages_are_looked_at(
     assert row["seeds"] == [0, 1]
     assert row["test_micro_f1"]["mean"] > 0.6
     assert list(made("debian-baselines")["baselines"].values()) == [1.0, 1.0]
-    monkeypatch.delattr(tuned, "score")  # all runs are in the store
+    monkeypatch.delattr(tuned.Scorer, "score")  # all runs are in the store
     tuned.debian(folder, folder, store, 2, "cpu")
     assert made("debian")["rows"] == [row]
 
@@ -71,7 +71,7 @@ def test_a_failing_command_is_no_measurement(folder: Path) -> None:
 
 
 def score(settings: dict[str, object], *curve: float) -> Score:
-    return Score("", settings, {}, {}, curve, 1.0, "cpu")
+    return Score(settings, {}, {}, curve, 1.0)
 
 
 def test_the_best_mean_over_seeds_wins() -> None:
@@ -88,16 +88,16 @@ def test_a_long_run_includes_shorter_ones() -> None:
     assert [point["val_micro_f1"] for point in found["points"]] == [0.8, 0.7, 0.4, 0.3]
 
 
-def test_scores_of_one_label_share_a_row_and_unmeasured_numbers_are_left_out() -> None:
+def test_a_row_has_the_spread_of_what_was_measured() -> None:
     scores = [
-        Score("a", {"lr": 1, "seed": 0}, {"val": (0.1, 0.0), "test": (0.2, 0.3)}, {"test": 0.5}, (), 6.0, "cpu"),
-        Score("a", {"lr": 1, "seed": 1}, {"val": (0.3, 0.0), "test": (0.4, 0.5)}, {"test": 0.7}, (), 8.0, "cpu"),
-        Score("b", {"seed": 0}, {"val": (0.9, 0.8)}, {}, (), 1.0, "cpu"),
+        Score({"lr": 1, "seed": 0}, {"val": (0.1, 0.0), "test": (0.2, 0.3)}, {"test": 0.5}, (), 6.0),
+        Score({"lr": 1, "seed": 1}, {"val": (0.3, 0.0), "test": (0.4, 0.5)}, {"test": 0.7}, (), 8.0),
     ]
-    first, second = tuned.rows(scores)
-    assert (first["label"], first["settings"], first["seeds"]) == ("a", {"lr": 1}, [0, 1])
-    assert first["test_micro_f1"]["mean"] == pytest.approx(0.3)
-    assert first["sampled_test_micro_f1"]["values"] == [0.5, 0.7]
-    assert first["test_macro_f1"]["values"] == [0.3, 0.5]
-    assert second["val_micro_f1"]["mean"] == 0.9
-    assert not {"test_micro_f1", "sampled_test_micro_f1"} & set(second)
+    made = tuned.row("a", scores)
+    assert (made["label"], made["settings"], made["seeds"]) == ("a", {"lr": 1}, [0, 1])
+    assert made["test_micro_f1"]["mean"] == pytest.approx(0.3)
+    assert made["sampled_test_micro_f1"]["values"] == [0.5, 0.7]
+    assert made["test_macro_f1"]["values"] == [0.3, 0.5]
+    other = tuned.row("b", [Score({"seed": 0}, {"val": (0.9, 0.8)}, {}, (), 1.0)])
+    assert other["val_micro_f1"]["mean"] == 0.9
+    assert not {"test_micro_f1", "sampled_test_micro_f1"} & set(other)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from command_line import Command
 
-from graphsage.training import score as scoring
+from graphsage.training.score import Score, Scorer
 
 BASE = "dim = 8\nsample_sizes = [4, 3]\nbatch_size = 16\nepochs = 2\n"
 SPACE = f"{BASE}[space]\nlr = [0.05, 0.0001]\nhead_scale = [true, false]\n"
@@ -61,13 +61,13 @@ def test_a_sweep_leaves_a_table_a_picture_and_settings_that_train(
 def test_test_labels_do_not_reach_the_choice(graphsage: Command, data: Path, space: Path, tmp_path: Path,
                                              monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     asked: list[tuple[str, ...]] = []
-    made = scoring.score
+    made = Scorer.score
 
-    def watched(run: scoring.Run, *more: Any) -> scoring.Score:
-        asked.append(run.parts)
-        return made(run, *more)
+    def watched(scorer: Scorer, settings: dict[str, Any], parts: tuple[str, ...], *more: Any) -> Score:
+        asked.append(parts)
+        return made(scorer, settings, parts, *more)
 
-    monkeypatch.setattr(scoring, "score", watched)
+    monkeypatch.setattr(Scorer, "score", watched)
     words = ("sweep", data, "--space", space, "--sampler", "grid", "--device", "cpu", "--out", tmp_path / "out")
     assert graphsage(*words, "--seeds", "0").code == 0
     assert asked == [()] * 4
@@ -103,10 +103,10 @@ def test_what_fails_is_told_and_a_sweep_of_nothing_but_failures_is_an_error(
     assert answer.json["counts"] == {"complete": 3, "failed": 1}
     assert "failed: ConfigError: patience watches validation F1" in answer.err
 
-    def broken(*_: Any) -> scoring.Score:
+    def broken(*_: Any) -> Score:
         raise MemoryError("no room")
 
-    monkeypatch.setattr(scoring, "score", broken)
+    monkeypatch.setattr(Scorer, "score", broken)
     error = graphsage(*words, "--out", tmp_path / "two").error
     assert "no trial could be finished: MemoryError: no room" in error
 

@@ -181,26 +181,30 @@ def _too_few(settings: int) -> Verdict:
     return Verdict("–", None, f"the test cannot find a difference over {settings} settings; it needs {FEWEST}")
 
 
+def _tests(records: Records, names: Sequence[str], other: str) -> tuple[dict[str, dict[str, Any]], str]:
+    """The tests of aggregators against another one, and their values in words; none unless all were made."""
+    rows = {name: row for name in names if (row := _test(records, name, other)) is not None}
+    if len(rows) < len(names):
+        return {}, ""
+    return rows, ", ".join(f"{n}: T={r['t']:g}, p={r['p']:.2f}, {r['mean_difference']:+.3f}" for n, r in rows.items())
+
+
 def significant_over_gcn(records: Records) -> Verdict:
-    rows = {name: _test(records, name, "gcn") for name in ("mean", "lstm", "pool")}
-    made = {name: row for name, row in rows.items() if row is not None}
-    if len(made) < 3:
+    rows, told = _tests(records, ("mean", "lstm", "pool"), "gcn")
+    if not rows:
         return missing("wilcoxon")
-    few = min(len(row["settings"]) for row in made.values())
+    few = min(len(row["settings"]) for row in rows.values())
     if few < FEWEST:
         return _too_few(few)
-    told = ", ".join(f"{n}: T={r['t']:g}, p={r['p']:.2f}, {r['mean_difference']:+.3f}" for n, r in made.items())
-    unsure = [name for name, row in made.items() if row["p"] > 0.05 or row["mean_difference"] <= 0]
+    unsure = [name for name, row in rows.items() if row["p"] > 0.05 or row["mean_difference"] <= 0]
     return Verdict(told, not unsure, f"not so for {', '.join(unsure)}, over {few} settings" if unsure else "")
 
 
 def marginal_over_mean(records: Records) -> Verdict:
-    rows = {name: _test(records, name, "mean") for name in ("lstm", "pool")}
-    made = {name: row for name, row in rows.items() if row is not None}
-    if len(made) < 2:
+    rows, told = _tests(records, ("lstm", "pool"), "mean")
+    if not rows:
         return missing("wilcoxon")
-    told = ", ".join(f"{n}: T={r['t']:g}, p={r['p']:.2f}, {r['mean_difference']:+.3f}" for n, r in made.items())
-    worse = [name for name, row in made.items() if row["mean_difference"] <= 0]
+    worse = [name for name, row in rows.items() if row["mean_difference"] <= 0]
     return Verdict(told, not worse, f"{' and '.join(worse)} no better than mean on average" if worse else "")
 
 
@@ -392,43 +396,36 @@ def learned(records: Records) -> Verdict:
 
 
 def _fact(records: Records, name: str, data: str) -> float | None:
-    record = records["facts"]
-    rows = [] if record is None else record["rows"]
-    return next((float(row[name]) for row in rows if row["data"] == data), None)
+    return next((float(row[name]) for row in (records["facts"] or {"rows": []})["rows"] if row["data"] == data), None)
 
 
-def _near(share: float, paper: float, apart: float, digits: int = 0) -> Verdict:
+def fact(records: Records, name: str, data: str, paper: float, apart: float, digits: int = 0) -> Verdict:
+    """A number that the paper states about its own data: ours may be `apart` from it."""
+    if records["facts"] is None:
+        return missing("facts")
+    share = _fact(records, name, data)
+    if share is None:
+        return Verdict("–", None, f"{data.replace('ppi', 'PPI').replace('reddit', 'Reddit')} was not given "
+                                  f"(--data {data}=PATH)")  # fmt: skip
     near = abs(share - paper) <= apart
     why = "" if near else f"more than {100 * apart:.0f} points from {paper:.0%}"
     return Verdict(f"{100 * share:.{digits}f}%", near, why)
 
 
 def edges_back(records: Records) -> Verdict:
-    share, other = (_fact(records, "edges_back", name) for name in ("citation", "setmm"))
-    if records["facts"] is None:
-        return missing("facts")
-    if share is None:
+    if records["facts"] is not None and _fact(records, "edges_back", "citation") is None:
+        other = _fact(records, "edges_back", "setmm")
         return Verdict("–" if other is None else f"{100 * other:.0f}% on the stand-in", None,
-                     "the citation data is closed: a fact about it says nothing about another graph")  # fmt: skip
-    return _near(share, 0.96, 0.05)
+                       "the citation data is closed: a fact about it says nothing about another graph")  # fmt: skip
+    return fact(records, "edges_back", "citation", 0.96, 0.05)
 
 
 def reddit_edges_back(records: Records) -> Verdict:
-    share = _fact(records, "edges_back", "reddit")
-    if records["facts"] is None:
-        return missing("facts")
-    if share is None:
-        return Verdict("–", None, "Reddit was not given (--data reddit=PATH)")
-    return _near(share, 0.73, 0.05)
+    return fact(records, "edges_back", "reddit", 0.73, 0.05)
 
 
 def empty_proteins(records: Records) -> Verdict:
-    share = _fact(records, "nodes_without_features", "ppi")
-    if records["facts"] is None:
-        return missing("facts")
-    if share is None:
-        return Verdict("–", None, "PPI was not given (--data ppi=PATH)")
-    return _near(share, 0.42, 0.02, digits=1)
+    return fact(records, "nodes_without_features", "ppi", 0.42, 0.02, digits=1)
 
 
 Rows = dict[str, dict[str, Any]]
@@ -444,22 +441,26 @@ class _Timed:
     why: str = ""
 
 
-def _on_every_machine(records: Records, judge: Callable[[Rows], _Timed | None]) -> Verdict:
+def _on_every_machine(judge: Callable[[Rows], _Timed | None]) -> Callable[[Records], Verdict]:
     """A claim about times holds if it holds on all machines that were timed."""
-    record = records["figure2a"]
-    if record is None:
-        return missing("figure2a")
-    judged = {machine: judge({row["row"]: row for row in rows}) for machine, rows in by_machine(record).items()}
-    found = {machine: timed for machine, timed in judged.items() if timed is not None}
-    if not found:
-        return missing("figure2a on a single graph")
-    if len(found) == 1:
-        timed = next(iter(found.values()))
-        return Verdict(f"{timed.ratio} ({timed.each})", not timed.why, timed.why)
-    ratios = ", ".join(f"{timed.ratio} on {machine}" for machine, timed in found.items())
-    each = "; ".join(f"{machine}: {timed.each}" for machine, timed in found.items())
-    why = "; ".join(f"on {machine}: {timed.why}" for machine, timed in found.items() if timed.why)
-    return Verdict(f"{ratios} ({each})", not why, why)
+
+    def find(records: Records) -> Verdict:
+        record = records["figure2a"]
+        if record is None:
+            return missing("figure2a")
+        judged = {machine: judge({row["row"]: row for row in rows}) for machine, rows in by_machine(record).items()}
+        found = {machine: timed for machine, timed in judged.items() if timed is not None}
+        if not found:
+            return missing("figure2a on a single graph")
+        if len(found) == 1:
+            timed = next(iter(found.values()))
+            return Verdict(f"{timed.ratio} ({timed.each})", not timed.why, timed.why)
+        ratios = ", ".join(f"{timed.ratio} on {machine}" for machine, timed in found.items())
+        each = "; ".join(f"{machine}: {timed.each}" for machine, timed in found.items())
+        why = "; ".join(f"on {machine}: {timed.why}" for machine, timed in found.items() if timed.why)
+        return Verdict(f"{ratios} ({each})", not why, why)
+
+    return find
 
 
 def _names(factors: dict[str, float]) -> str:
@@ -470,57 +471,49 @@ def _factors(factors: dict[str, float], digits: int = 0) -> str:
     return ", ".join(f"{name.removeprefix('GraphSAGE-')} {value:.{digits}f} x" for name, value in factors.items())
 
 
-def lstm_slower(records: Records) -> Verdict:
-    def judge(rows: Rows) -> _Timed:
-        lstm, pool = (usual(rows[f"GraphSAGE-{n}"]["supervised_step_milliseconds"]) for n in ("LSTM", "pool"))
-        ratio = lstm / pool
-        outside = "" if 1.5 <= ratio <= 4 else "outside of 1.5 to 4"
-        return _Timed(f"{ratio:.1f} x", f"{short(lstm)} and {short(pool)} ms a step", outside)
-
-    return _on_every_machine(records, judge)
+@_on_every_machine
+def lstm_slower(rows: Rows) -> _Timed:
+    lstm, pool = (usual(rows[f"GraphSAGE-{n}"]["supervised_step_milliseconds"]) for n in ("LSTM", "pool"))
+    ratio = lstm / pool
+    outside = "" if 1.5 <= ratio <= 4 else "outside of 1.5 to 4"
+    return _Timed(f"{ratio:.1f} x", f"{short(lstm)} and {short(pool)} ms a step", outside)
 
 
-def lstm_slowest(records: Records) -> Verdict:
-    def judge(all_rows: Rows) -> _Timed:
-        rows = {name: usual(row["supervised_step_milliseconds"]) for name, row in all_rows.items()
-                if name.startswith("GraphSAGE")}  # fmt: skip
-        slowest = max(rows, key=lambda name: rows[name])
-        apart = rows[slowest] / min(rows.values())
-        each = ", ".join(f"{name.removeprefix('GraphSAGE-')} {short(value)} ms" for name, value in rows.items())
-        slower = "" if slowest == "GraphSAGE-LSTM" else f"{slowest} is slowest"
-        far = "" if apart <= 10 else f"{slowest} takes {apart:.0f} times as long as the fastest"
-        return _Timed(f"{apart:.0f} x from fastest to slowest", each, "; ".join(filter(None, (slower, far))))
-
-    return _on_every_machine(records, judge)
+@_on_every_machine
+def lstm_slowest(all_rows: Rows) -> _Timed:
+    rows = {name: usual(row["supervised_step_milliseconds"]) for name, row in all_rows.items()
+            if name.startswith("GraphSAGE")}  # fmt: skip
+    slowest = max(rows, key=lambda name: rows[name])
+    apart = rows[slowest] / min(rows.values())
+    each = ", ".join(f"{name.removeprefix('GraphSAGE-')} {short(value)} ms" for name, value in rows.items())
+    slower = "" if slowest == "GraphSAGE-LSTM" else f"{slowest} is slowest"
+    far = "" if apart <= 10 else f"{slowest} takes {apart:.0f} times as long as the fastest"
+    return _Timed(f"{apart:.0f} x from fastest to slowest", each, "; ".join(filter(None, (slower, far))))
 
 
-def deepwalk_inference(records: Records) -> Verdict:
-    def judge(rows: Rows) -> _Timed | None:
-        if "DeepWalk" not in rows:
-            return None
-        sampled, exact = ({name: row[factor] for name, row in rows.items() if name != "DeepWalk"}
-                          for factor in ("deepwalk_inference_factor", "deepwalk_exact_factor"))  # fmt: skip
-        mean = statistics.geometric_mean(sampled.values())
-        each = f"{_factors(sampled)}; beside exact inference {_factors(exact)}"
-        below = {name: factor for name, factor in sampled.items() if factor < 100}
-        return _Timed(f"{mean:.0f} x", each, "" if mean >= 100 else f"below 100 for {_names(below)}")
-
-    return _on_every_machine(records, judge)
+@_on_every_machine
+def deepwalk_inference(rows: Rows) -> _Timed | None:
+    if "DeepWalk" not in rows:
+        return None
+    sampled, exact = ({name: row[factor] for name, row in rows.items() if name != "DeepWalk"}
+                      for factor in ("deepwalk_inference_factor", "deepwalk_exact_factor"))  # fmt: skip
+    mean = statistics.geometric_mean(sampled.values())
+    each = f"{_factors(sampled)}; beside exact inference {_factors(exact)}"
+    below = {name: factor for name, factor in sampled.items() if factor < 100}
+    return _Timed(f"{mean:.0f} x", each, "" if mean >= 100 else f"below 100 for {_names(below)}")
 
 
-def deepwalk_training(records: Records) -> Verdict:
-    def judge(rows: Rows) -> _Timed | None:
-        if "DeepWalk" not in rows:
-            return None
-        own = PASSES * usual(rows["DeepWalk"]["pass_seconds"])
-        others = {name: usual(row["pass_seconds"]) / own for name, row in rows.items() if name != "DeepWalk"}
-        mean = statistics.geometric_mean(others.values())
-        above = {name: value for name, value in others.items() if value > 5}
-        below = {name: value for name, value in others.items() if value < 2}
-        why = f"more than 5 for {_names(above)}" if mean > 5 else f"less than 2 for {_names(below)}" if mean < 2 else ""
-        return _Timed(f"{mean:.1f} x", f"{_factors(others, 1)}; by one pass each {PASSES * mean:.0f} x", why)
-
-    return _on_every_machine(records, judge)
+@_on_every_machine
+def deepwalk_training(rows: Rows) -> _Timed | None:
+    if "DeepWalk" not in rows:
+        return None
+    own = PASSES * usual(rows["DeepWalk"]["pass_seconds"])
+    others = {name: usual(row["pass_seconds"]) / own for name, row in rows.items() if name != "DeepWalk"}
+    mean = statistics.geometric_mean(others.values())
+    above = {name: value for name, value in others.items() if value > 5}
+    below = {name: value for name, value in others.items() if value < 2}
+    why = f"more than 5 for {_names(above)}" if mean > 5 else f"less than 2 for {_names(below)}" if mean < 2 else ""
+    return _Timed(f"{mean:.1f} x", f"{_factors(others, 1)}; by one pass each {PASSES * mean:.0f} x", why)
 
 
 def wilcoxon(session: Session) -> Path:

@@ -1,7 +1,7 @@
-"""One run with some settings and what it reached: the unit of every sweep and of every table of results."""
+"""Train with some settings and score the model: the unit of every sweep."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -17,98 +17,79 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One training run to make: a label for its row, the data (its name, its path or two tables), the split's name and
-    the settings."""
-
-    label: str
-    data: str | TableSpec
-    split: str | None
-    settings: dict[str, Any]
-    device: str = "auto"
-    threads: int | None = None
-    parts: tuple[str, ...] = ("val", "test")
-    """What is evaluated in the end; a sweep needs nothing but its curve."""
-
-
-@dataclass(frozen=True)
 class Score:
-    """What a run reached: micro and macro F1 of each part, by exact inference and, where that was measured, micro F1 by
-    sampled inference. Choices are made on validation; test is only reported."""
+    """Micro and macro F1 of each part by exact inference, and micro F1 by sampled inference if that was measured.
+    Choices are made on validation; test is only reported."""
 
-    label: str
     settings: dict[str, Any]
     exact: dict[str, tuple[float, float]]
     sampled: dict[str, float]
     curve: tuple[float, ...]
     """Validation micro F1 after each epoch."""
     train_seconds: float
-    device: str
 
     @property
     def val(self) -> float:
-        """Validation micro F1 of the weights that were kept: the best ones where early stopping watches, else the
-        last; without a score each epoch (unsupervised training), that of the probe."""
+        """Validation micro F1 of the final weights: the best ones with early stopping, else the last ones; of the probe
+        if training reports no scores (unsupervised)."""
         if not self.curve:
             return self.exact["val"][0]
         return max(self.curve) if self.settings.get("patience") else self.curve[-1]
 
     @property
     def test(self) -> float | None:
-        """Test micro F1 by the model's own way of inference, where it was asked for."""
+        """Test micro F1 by the model's own type of inference; None if it was not measured."""
         if self.settings.get("inference") == "sampled" and "test" in self.sampled:
             return self.sampled["test"]
         return self.exact["test"][0] if "test" in self.exact else None
 
 
-def score(run: Run, on_epoch: Callable[[int, float], None] | None = None) -> Score:
-    """Make one run. `on_epoch(epoch, validation F1)` may raise to end it early."""
-    import torch
-
-    from graphsage.training.progress import Event
-    from graphsage.training.train import train
-
-    if run.threads is not None:
-        torch.set_num_threads(run.threads)
-    graph, split = opened(run.data, run.split)
-    curve: list[float] = []
-
-    def watch(event: Event) -> None:
-        if event.val_f1 is not None:
-            curve.append(event.val_f1)
-            if on_epoch is not None:
-                on_epoch(event.epoch, event.val_f1)
-
-    began = time.monotonic()
-    model = train(graph, split, device=run.device, on_event=watch, **run.settings)
-    seconds = time.monotonic() - began
-    exact = model.evaluate_parts(graph, split, run.parts, inference="exact") if run.parts else {}
-    # Without a head each of these fits a probe, minutes for PPI's 121 labels: once is enough.
-    again = model.head is not None and run.parts
-    sampled = model.evaluate_parts(graph, split, run.parts, inference="sampled") if again else {}
-    both = {part: (f1.micro, f1.macro) for part, f1 in exact.items()}
-    micro = {part: f1.micro for part, f1 in sampled.items()}
-    return Score(run.label, run.settings, both, micro, tuple(curve), seconds, str(model.device))
-
-
 @dataclass(frozen=True)
 class Scorer:
-    """Scores settings on one data set, in this process or another one."""
+    """Scores settings on one data set (its name, its path or two tables), in this process or another one."""
 
     data: str | TableSpec
     split: str | None
     device: str = "auto"
     threads: int | None = None
 
+    def score(self, settings: dict[str, Any], parts: Sequence[str] = ("val", "test"),
+              on_epoch: Callable[[int, float], None] | None = None) -> Score:  # fmt: skip
+        """Train once and score `parts`. `on_epoch(epoch, validation F1)` may raise to end training early."""
+        import torch
+
+        from graphsage.training.progress import Event
+        from graphsage.training.train import train
+
+        if self.threads is not None:
+            torch.set_num_threads(self.threads)
+        graph, split = opened(self.data, self.split)
+        curve: list[float] = []
+
+        def watch(event: Event) -> None:
+            if event.val_f1 is not None:
+                curve.append(event.val_f1)
+                if on_epoch is not None:
+                    on_epoch(event.epoch, event.val_f1)
+
+        began = time.monotonic()
+        model = train(graph, split, device=self.device, on_event=watch, **settings)
+        seconds = time.monotonic() - began
+        exact = model.evaluate_parts(graph, split, parts, inference="exact") if parts else {}
+        # Without a head each of these fits a probe, minutes for PPI's 121 labels: once is enough.
+        again = model.head is not None and parts
+        sampled = model.evaluate_parts(graph, split, parts, inference="sampled") if again else {}
+        both = {part: (f1.micro, f1.macro) for part, f1 in exact.items()}
+        micro = {part: f1.micro for part, f1 in sampled.items()}
+        return Score(settings, both, micro, tuple(curve), seconds)
+
     def __call__(self, settings: dict[str, Any], report: Callable[[int, float], None]) -> float:
-        """Validation F1, also reported after each epoch; test is not looked at."""
-        parts = ("val",) if settings.get("task") == "unsupervised" else ()
-        return score(Run("trial", self.data, self.split, settings, self.device, self.threads, parts), report).val
+        """Validation F1, also reported after each epoch, without scoring test."""
+        return self.score(settings, ("val",) if settings.get("task") == "unsupervised" else (), report).val
 
     def result(self, trial: Trial) -> Result:
-        """Of settings that were chosen: test F1 as well, where the split has test nodes."""
-        parts = labeled_parts(self.data, self.split)
-        found = score(Run(trial.label, self.data, self.split, dict(trial.settings), self.device, self.threads, parts))
+        """The scores of chosen settings: test F1 too if the split has test nodes."""
+        found = self.score(dict(trial.settings), labeled_parts(self.data, self.split))
         return {"val": found.val, "test": found.test, "curve": list(found.curve), "train_seconds": found.train_seconds}
 
 
