@@ -273,3 +273,9 @@ def test_random_draws_cover_a_range_and_stay_inside(tmp_path: Path) -> None:
 def test_a_search_that_cannot_be_made_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         replace(search_in(tmp_path), **change)
+
+
+def test_a_sweep_of_an_older_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "journal.log").write_text("{}\n")
+    with pytest.raises(ConfigError, match="older graphsage version; choose another --out"):
+        search_in(tmp_path).open()

@@ -74,6 +74,8 @@ class Search:
         if self.sampler == "tpe":
             load_optuna()
         path = self.folder / "search.json"
+        if (self.folder / "journal.log").exists():
+            raise ConfigError(f"{self.folder} holds a sweep of an older graphsage version; choose another --out")
         with writing(path):
             (self.folder / "running").mkdir(parents=True, exist_ok=True)
         identity = json.loads(json.dumps({"space": self.space.as_json(), "sampler": self.sampler, **self.about}))
