@@ -7,7 +7,7 @@ import torch
 from benchmarks.contenders.files import FOLDER, write_tables
 from benchmarks.contenders.serve import Task, serve
 from benchmarks.ours import Ours
-from graphsage.datasets.table_spec import TableSpec
+from graphsage.tables.spec import TableSpec
 from graphsage.datasets.tables import open_tables
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsage.datasets.table_cells import cells, number_cells
 from graphsage.errors import DataError
-from graphsage.features.values import numbers
+from graphsage.tables.columns import cells, number_cells
+from graphsage.tables.values import numbers
 
 PLAIN = st.one_of(st.floats(allow_nan=False, allow_infinity=False).map(repr), st.integers(-(10**12), 10**12).map(str))
 ODD = st.sampled_from(["", "NA", " 3", "+4", "1_000", "nan", "inf", "-Infinity", "0x10", "1e400", "١٢", "five", "1,5"])
