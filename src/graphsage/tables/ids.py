@@ -97,7 +97,7 @@ def repeated_ids(place: Place, name: str, count: int, examples: Sequence[tuple[A
 @dataclass(frozen=True)
 class Edges:
     """`pairs` (E, 2) of rows; `known` is all ids, those that `add` appended last; `dropped` edges had an unknown end.
-    `time` holds the edge-time cells of the edges that are left, and `kept` their row indices in the table."""
+    `time` holds the edge-time cells of the edges that are left, and `kept` their row indices, if there are times."""
 
     pairs: npt.NDArray[np.int64]
     known: Any
@@ -137,15 +137,15 @@ def read_edges(table: Table, ends: Ends, known: Any, unknown: str = "error", tim
             bad = np.flatnonzero(~good)
             sides = [(row, 0 if rows[row, 0] < 0 else 1) for row in bad[:EXAMPLES].tolist()]
             lost.add(len(bad), [(start + row, end, found[end][row].as_py()) for row, end in sides])
-        pairs.append(rows[good])
-        kept.append(start + np.flatnonzero(good))
+        pairs.append(rows if good.all() else rows[good])
         if time is not None:
+            kept.append(start + np.flatnonzero(good))
             times.append(batch[time].filter(pa.array(good)))
     if unknown == "error":
         lost.refuse()
-    none = np.zeros((0, 2), np.int64)
+    empty = np.zeros((0, 2), np.int64)
     when = None if time is None else pa.concat_arrays(times) if times else pa.array([], pa.int64())
-    return Edges(np.concatenate([none, *pairs]), known, lost.edges, np.concatenate([none[:, 0], *kept]), when)
+    return Edges(np.concatenate([empty, *pairs]), known, lost.edges, np.concatenate([empty[:, 0], *kept]), when)
 
 
 class UnknownNodes:

@@ -100,8 +100,7 @@ def plain(array: Any) -> Any:
     """The array with dictionaries decoded and every type of string as large_string."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    kind = array.type
-    text = pa.types.is_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind)
+    text = any(test(array.type) for test in (pa.types.is_string, pa.types.is_string_view, pa.types.is_null))
     return array.cast(pa.large_string()) if text else array
 
 
@@ -110,7 +109,8 @@ def _joined(batches: list[Any]) -> dict[str, Any]:
     for index, name in enumerate(batches[0].schema.names):
         arrays = [plain(batch.column(index)) for batch in batches]
         kind = next((a.type for a in arrays if a.null_count < len(a)), arrays[0].type)
-        found[name] = pa.concat_arrays([a if a.type == kind else a.cast(kind) for a in arrays])
+        cast = [a if a.type == kind else a.cast(kind) for a in arrays]
+        found[name] = cast[0] if len(cast) == 1 else pa.concat_arrays(cast)  # which copies
     return found
 
 
