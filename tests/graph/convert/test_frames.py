@@ -106,3 +106,10 @@ def test_with_class_names_labels_are_their_numbers() -> None:
 def test_what_cannot_be_used_is_named(nodes: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         Graph.from_arrow(EDGES, nodes, **options)
+
+
+def test_without_class_names_minus_one_is_a_class_with_a_warning() -> None:
+    nodes = {"id": ["a", "b", "c"], "kind": [-1, 1, None]}
+    with pytest.warns(UserWarning, match="-1 is read as a class; leave the cell empty"):
+        graph = Graph.from_arrow(EDGES, nodes, label="kind")
+    assert graph.class_names == ("-1", "1")

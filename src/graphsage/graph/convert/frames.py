@@ -1,6 +1,7 @@
 """Tables in memory -> a graph: pandas, polars and Arrow tables, or dicts of columns, by the rules of `tables`."""
 
 import json
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,12 @@ def graph_and_splits(
             columns["class_names"] = class_names or about.get("class_names")
         elif read.labels is not None:
             columns["labels"], columns["class_names"] = read.labels.numbers, read.labels.names
+            if "-1" in (read.labels.names or ()):
+                warnings.warn(
+                    f"column {label!r}: -1 is read as a class; leave the cell empty (or None) if the class is unknown, "
+                    "or pass class_names",
+                    stacklevel=3,
+                )
         for name in marks:
             columns[name] = TimeScale().read(read.columns[name], name)
     ids = NodeIds.from_arrays(id_arrays(read.edges.known))
