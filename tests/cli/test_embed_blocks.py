@@ -60,9 +60,7 @@ def test_labels_and_predictions_stand_beside_the_vectors(graphsage: Command, run
         assert a[column].to_pylist() == b[column].to_pylist()
 
 
-def test_data_that_is_no_graph_folder_is_saved_beside_the_work(
-    graphsage: Command, texts: Dataset, tmp_path: Path
-) -> None:
+def test_the_graph_that_the_run_keeps_is_read_in_place(graphsage: Command, texts: Dataset, tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert graphsage("train", "setmm", "--out", run, "--dim", 8, "--epochs", 1, "--device", "cpu").code == 0
     words = ("embed", run, "--memory", "1GB", "--work", tmp_path / "work", "--out", tmp_path / "two.npy", "--json")
@@ -72,6 +70,7 @@ def test_data_that_is_no_graph_folder_is_saved_beside_the_work(
     again = graphsage(*words)
     assert again.code == 0
     assert f"continued in {tmp_path / 'work'}: " in again.err
+    assert not (tmp_path / "work" / "graph").exists()
 
 
 def test_an_interrupted_command_continues(

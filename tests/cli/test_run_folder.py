@@ -11,7 +11,7 @@ from graphsage.errors import OutputError
 
 
 def kept(run: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in run.iterdir()}
+    return {str(path): path.read_bytes() for path in run.rglob("*") if path.is_file()}
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """From two tables to a model, and from the model to rows that arrived later."""
 
-import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -248,11 +246,3 @@ def test_wrong_new_rows_leave_no_file(graphsage: Command, run: Path, folder: Pat
     assert "give one of them" in graphsage(*words, "--nodes", "x", "--new-nodes", folder / "new_nodes.csv").error
     assert "mean the same" in graphsage("embed", run, folder, "--graph", folder, "--out", out).error
     assert not out.exists()
-
-
-def test_tables_that_are_gone_are_named(graphsage: Command, run: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(run, tmp_path / "copy"))
-    config = json.loads((copy / "config.json").read_text())
-    config["about"]["tables"]["nodes"] = str(tmp_path / "gone.csv")
-    (copy / "config.json").write_text(json.dumps(config))
-    assert f"{tmp_path / 'gone.csv'} does not exist" in graphsage("evaluate", copy).error

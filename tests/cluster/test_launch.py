@@ -234,10 +234,10 @@ def test_an_old_run_is_kept_when_workers_refuse_to_overwrite_it(
 ) -> None:
     run = tmp_path / "run"
     assert start(*TRAIN, folder, "--out", run, *SMALL, "--epochs", 1).wait()[0] == 0
-    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     words = (*TRAIN, folder, "--out", run, *SMALL, "--overwrite", "--split", "nowhere", "--workers", 2)
     assert start(*words).wait()[0] == 2
-    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
 def test_the_launcher_counts_its_restarts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,9 +39,9 @@ def rewrite(run: Path, change) -> None:
 
 
 def rehash(run: Path) -> None:
-    from graphsage.inference.bundle import _checksum
+    from graphsage.inference.fingerprint import checksum
 
-    rewrite(run, lambda config: config["sha256"].update({"model.safetensors": _checksum(run / "model.safetensors")}))
+    rewrite(run, lambda config: config["sha256"].update({"model.safetensors": checksum(run / "model.safetensors")}))
 
 
 def test_a_bundle_of_a_newer_version_is_refused(run: Path) -> None:

@@ -73,10 +73,11 @@ def embed(opened: "Opened", blocks: Blocks, work: Path) -> "Embedded":
     assert blocks.memory is not None
     memory, workers = parse_size(blocks.memory, "--memory"), 1 if blocks.workers is None else blocks.workers
     folder = _graph_folder(opened, work)
+    capped = None if opened.stored is None else opened.stored.capped_folder
     with executor_for(blocks.ray, workers, memory, say) as executor, block_progress("embedding") as on_block:
         found = embed_in_blocks(
             opened.model, folder, work, memory=memory, workers=workers, store=blocks.store or "float32",
-            executor=executor, on_block=on_block,
+            executor=executor, on_block=on_block, capped=capped,
         )  # fmt: skip
     if found.kept:
         say(f"continued in {work}: {found.kept:,} of {found.blocks:,} blocks were there")
@@ -87,6 +88,8 @@ def embed(opened: "Opened", blocks: Blocks, work: Path) -> "Embedded":
 
 def _graph_folder(opened: "Opened", work: Path) -> Path:
     """Where the graph lies on disk; one that was made in memory is saved beside the work."""
+    if opened.stored is not None and opened.stored.graph_folder is not None:
+        return opened.stored.graph_folder
     if opened.model.features is None and (Path(opened.spec) / "graph.json").is_file():
         return Path(opened.spec)
     folder, fresh = work / "graph", work / "graph.new"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphsage.errors import BundleError, ConfigError, DataError
+from graphsage.errors import BundleError, DataError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,20 +16,27 @@ if TYPE_CHECKING:
     from graphsage.graph.graph import Graph
     from graphsage.graph.split import Split
     from graphsage.inference.model import Model
+    from graphsage.inference.stored_data import OwnData
 
 
 @dataclass(frozen=True)
 class Opened:
-    """`graph` is the data's as the model sees it; `own` says that it is the data of the run."""
+    """`graph` is the data's as the model reads it; `own` says that it is the data of the run.
+
+    `stored` is what the run keeps of it, unless the user has named the data.
+    """
 
     model: "Model"
     data: "Dataset"
     graph: "Graph"
     spec: str
     own: bool
+    stored: "OwnData | None" = None
 
     def split(self, name: str | None) -> tuple[str, "Split"]:
         """A split by name; by default the run's own, or that of other data."""
+        if self.stored is not None and name in (None, self.stored.split_name):
+            return self.stored.split_name, self.stored.split
         chosen = name or (self.model.about.get("split") if self.own else None) or self.data.default_split
         return chosen, self.data.split(chosen)
 
@@ -63,22 +70,25 @@ def load_run(run: Path, device: str) -> "Model":
 
 
 def open_run(run: Path, data: str | None, device: str) -> Opened:
-    from graphsage.cli.output import working
+    """The model in `run` and the data to use it on: `data`, or what the run keeps of its own."""
+    from graphsage.cli.output import say, working
 
     with working(f"reading {run}"):
         from graphsage.datasets.open import open_data
         from graphsage.inference.export import graph_for
-        from graphsage.inference.training_data import open_own
 
         model = load_run(run, device)
-        spec = data if data is not None else model.about.get("data")
-        if not isinstance(spec, str):
-            raise ConfigError(f"the model in {run} does not say what it was trained on; give DATA after RUN")
         if data is None:
-            dataset = open_own(model.about)
-            return Opened(model, dataset, graph_for(model, dataset), spec, True)
-        name, dataset = lasting_name(spec), open_data(spec)
-        return Opened(model, dataset, graph_for(model, dataset), name, model.about.get("data") in (spec, name))
+            stored = model.own_data()
+            spec = str(model.about.get("data") or run)
+            opened = Opened(model, stored.dataset, stored.graph, spec, True, stored)
+        else:
+            name, dataset = lasting_name(data), open_data(data)
+            own = model.about.get("data") in (data, name)
+            opened = Opened(model, dataset, graph_for(model, dataset), name, own)
+    if opened.stored is not None and opened.stored.remark is not None:
+        say(f"warning: {opened.stored.remark}")
+    return opened
 
 
 def _read_ids(nodes: str) -> list[str]:

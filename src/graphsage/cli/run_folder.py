@@ -3,6 +3,7 @@
 An old run is removed when the new one makes its first step, so a start that is refused or killed leaves it as it was.
 """
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from graphsage.errors import ConfigError, OutputError
 CHECKPOINT = "checkpoint.safetensors"
 RUN_FILES = ("config.json", "model.safetensors", "features.json", "features.safetensors", CHECKPOINT, "log.jsonl",
              "run.toml")  # fmt: skip
+DATA_FOLDER = "data"  # the graph that the run keeps: inference.stored_data
 JOB_FILE = ".job.part"  # which job began the run; named as what a killed process leaves behind
 
 
@@ -32,7 +34,7 @@ class RunFolder:
             if not self.overwrite:
                 raise OutputError(f"{self.path} already holds a run; continue it with --resume, replace it with "
                                   "--overwrite, or choose another --out")  # fmt: skip
-        elif others := sorted(path.name for path in self.path.iterdir() if not _ours(path.name)):
+        elif others := sorted(path.name for path in self.path.iterdir() if not _ours(path)):
             raise OutputError(f"{self.path} is not empty (it holds {others[0]}) and is not a run; choose another --out")
 
     def resumes(self, job: str | None, restarts: int) -> bool:
@@ -48,6 +50,8 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             for name in () if resumed else RUN_FILES:
                 (self.path / name).unlink(missing_ok=True)
+            if not resumed and _is_data(self.path / DATA_FOLDER):
+                shutil.rmtree(self.path / DATA_FOLDER)
             if job is not None:
                 (self.path / JOB_FILE).write_text(job, encoding="utf-8")
 
@@ -62,6 +66,12 @@ class RunFolder:
             return None
 
 
-def _ours(name: str) -> bool:
-    """A run's file, or what a killed process left of one."""
-    return name in RUN_FILES or (name.startswith(".") and ".part" in name)
+def _ours(path: Path) -> bool:
+    """A run's file, its data, or what a killed process left of one."""
+    name = path.name
+    return name in RUN_FILES or _is_data(path) or (name.startswith(".") and ".part" in name)
+
+
+def _is_data(path: Path) -> bool:
+    """Whether a run wrote this folder: a user's folder of the same name is never removed."""
+    return path.name == DATA_FOLDER and (path / "data.json").is_file() and (path / "split.arrow").is_file()

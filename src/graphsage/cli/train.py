@@ -28,7 +28,7 @@ def command(
         help="A built-in name (setmm), or a path in any format that `graphsage data list` names: a graph folder, a "
              "GraphSAGE release prefix such as data/ppi, PyG's PPI folder and more.",
         metavar="DATA", show_default=False)] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for the run: model, checkpoint, log, settings.",
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the run: model, graph, checkpoint, log.",
                                              metavar="RUN", show_default="runs/DATA-AGGREGATOR-SEED")] = None,
     split: Annotated[str | None, typer.Option(
         "--split", help="Which of the data's splits; random and time work for most data.", metavar="NAME",
@@ -42,6 +42,9 @@ def command(
     resume: Annotated[bool, typer.Option("--resume",
                                          help="Continue the run in RUN; its settings are remembered.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in RUN.")] = False,
+    keep_graph: Annotated[bool | None, typer.Option(
+        "--keep-graph/--no-keep-graph", show_default="up to 2 GiB",
+        help="Copy the graph into RUN, or keep only its path and a fingerprint.")] = None,
     device: Device = "auto",
     json: Json = False,
     task: Annotated[str | None, _option("--task", help="supervised (classes), unsupervised (the graph itself) or "
@@ -152,7 +155,7 @@ def command(
         chosen = chosen.followed_by(reading.from_file(config))
     chosen = chosen.followed_by(reading.from_pairs(settings or [])).followed_by(flags).followed_by(given)
     out = out or _default_place(chosen)
-    asked = training_run.Asked(RunFolder(out, resume, overwrite), chosen, device, json, rank_timeout)
+    asked = training_run.Asked(RunFolder(out, resume, overwrite), chosen, device, json, rank_timeout, keep_graph)
     if workers is not None and training_run.launches(workers):
         training_run.check(asked)
         raise typer.Exit(training_run.launch(asked, context.find_root().obj, workers, max_restarts))

@@ -30,6 +30,7 @@ class Asked:
     device: str
     json: bool
     rank_timeout: float
+    keep_graph: bool | None = None
 
 
 def launches(workers: int) -> bool:
@@ -102,7 +103,8 @@ def _train(asked: Asked, device: str, ranks: "Ranks") -> None:
     try:
         with TrainingDisplay(shown=ranks.rank == 0) as display:
             model = train(data, split_name, start.config, out=out, resume=start.resume, device=device, on_begin=begin,
-                          on_event=display, about=start.about | {"split": split_name}, ranks=ranks)  # fmt: skip
+                          on_event=display, about=start.about | {"split": split_name}, ranks=ranks,
+                          keep_graph=asked.keep_graph)  # fmt: skip
     except Interrupted:
         if ranks.rank == 0:
             say(f"interrupted; continue with --resume (graphsage train --out {out} --resume)")

@@ -32,7 +32,7 @@ def share_data(
             graph, fitted = data.with_features(split)
             place = run / SCRATCH
             save_graph(graph, place, {name: split})
-            data = dataclasses.replace(data, graph=graph, columns={}, plan=None, fitted=fitted)
+            data = dataclasses.replace(data, graph=graph, plan=None, fitted=fitted)
         mine.append(data)
         return json.dumps({"folder": str(place.absolute()), "split": name}).encode()
 

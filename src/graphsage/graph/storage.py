@@ -90,6 +90,21 @@ def open_splits(folder: str | Path) -> dict[str, Split]:
     }
 
 
+def save_adjacency(graph: Graph, folder: Path) -> None:
+    """Write only `indptr.npy` and `indices.npy`."""
+    folder.mkdir(parents=True)
+    for name in ("indptr", "indices"):
+        np.save(folder / f"{name}.npy", _array(getattr(graph, name)))
+
+
+def open_adjacency(folder: Path) -> Graph:
+    """A graph of `indptr.npy` and `indices.npy` alone, mapped; contents are trusted."""
+    indptr, indices = (
+        _mapped(_checked(folder / f"{name}.npy", _KINDS.get(name, "i8"), (1,))) for name in ("indptr", "indices")
+    )
+    return Graph(indptr, indices)
+
+
 def load_array(path: Path) -> Any:
     """Map one `.npy` file read-only; a broken one is a clear error."""
     try:

@@ -3,7 +3,6 @@
 Nothing in it executes."""
 
 import dataclasses
-import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 from graphsage.atomic import atomic_file
 from graphsage.errors import BundleError, ConfigError
 from graphsage.features.pipeline import FittedFeatures
+from graphsage.inference.fingerprint import checksum
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.model.heads import ClassHead
 from graphsage.sampling.minibatch import SamplingConfig
@@ -29,9 +29,14 @@ if TYPE_CHECKING:
 FORMAT = 2  # 2: the released code's weight is one block-diagonal module, with other tensor names
 
 
-def save_bundle(model: "Model", folder: Path) -> None:
-    """Each file is written whole or not at all, `config.json` last: it names the others' checksums."""
+def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
+    """Each file is written whole or not at all, `config.json` last: it names the others' checksums.
+
+    `data` is the checksum of the manifest of the graph that the run keeps (`inference.stored_data`).
+    """
     encoder, head = model.encoder, model.head
+    if data is None and model.folder == folder.absolute():  # the run keeps its graph
+        data = read_config(folder).get("data")
     tensors = {f"encoder.{name}": value for name, value in encoder.state_dict().items()}
     if head is not None:
         tensors |= {f"head.{name}": value for name, value in head.state_dict().items()}
@@ -61,7 +66,8 @@ def save_bundle(model: "Model", folder: Path) -> None:
         "class_names": model.class_names,
         "seed": model.seed,
         "about": model.about,
-        "sha256": {name: _checksum(folder / name) for name in files},
+        "data": data,
+        "sha256": {name: checksum(folder / name) for name in files},
     }  # fmt: skip
     with atomic_file(folder / "config.json") as temporary:
         temporary.write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -74,7 +80,7 @@ def load_bundle(folder: Path) -> "Model":
     for name, expected in config["sha256"].items():
         if not (folder / name).exists():
             raise BundleError(f"{folder} lacks {name}; the bundle is not whole, copy or train it again")
-        if _checksum(folder / name) != expected:
+        if checksum(folder / name) != expected:
             raise BundleError(f"{folder / name} is not the file config.json was written with; copy or train it again")
     try:
         encoder_config = EncoderConfig(**config["encoder"])
@@ -99,7 +105,7 @@ def load_bundle(folder: Path) -> "Model":
         raise BundleError(f"{folder / 'model.safetensors'} holds a tensor {min(tensors)!r} the model does not have")
     encoder.eval()
     return Model(encoder=encoder, head=head, sampling=sampling, features=_features(folder, config),
-                 class_names=None if names is None else tuple(names), **rest)  # fmt: skip
+                 class_names=None if names is None else tuple(names), folder=folder.absolute(), **rest)  # fmt: skip
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -150,8 +156,3 @@ def _features(folder: Path, config: dict[str, Any]) -> FittedFeatures | None:
     except (ValueError, OSError, SafetensorError) as error:
         raise BundleError(f"the features of {folder} are damaged ({error}); train the model again") from error
     return FittedFeatures.from_state(settings, arrays)
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

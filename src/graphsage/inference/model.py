@@ -26,6 +26,7 @@ from graphsage.sampling.minibatch import SamplingConfig
 
 if TYPE_CHECKING:
     from graphsage.inference.new_rows import Attached
+    from graphsage.inference.stored_data import OwnData
 
 THRESHOLD = 0.5  # a label is predicted where its probability is above
 
@@ -45,10 +46,14 @@ class Model:
     seed: int = 0
     about: dict[str, Any] = field(default_factory=dict)
     """Where it comes from: the training settings, the data's name and split."""
+    folder: Path | None = field(default=None, repr=False)
+    """The folder that the model was loaded from or trained into."""
 
     _last: tuple[Graph, Graph, Graph] | None = field(default=None, repr=False)
     """The last graph asked about, the same on the model's device, and capped: asking again costs nothing."""
-    _own: Graph | None = field(default=None, repr=False)
+    _own: "OwnData | None" = field(default=None, repr=False)
+    _drawn: tuple[Graph, Graph] | None = field(default=None, repr=False)
+    """A graph and its neighbor lists after the degree cap: they are not drawn again."""
 
     @property
     def device(self) -> torch.device:
@@ -73,7 +78,7 @@ class Model:
         """z of `nodes` (row numbers; all by default), (len(nodes), dim), on the CPU.
 
         The graph may be one that did not exist at training time, or `graph.with_nodes(...)`: nothing is retrained.
-        Without a graph it is the one that the model was trained on, opened again. `new_nodes` and `new_edges` are
+        Without a graph it is the one that the model was trained on; a run keeps it. `new_nodes` and `new_edges` are
         tables (pandas, polars, Arrow, a dict of columns, a path) of what arrived later: they are attached to the
         graph, and by default only the new nodes are embedded, in the order of their table.
         'exact' reads all neighbors; 'sampled' draws them as in training, at a fixed cost a node.
@@ -100,12 +105,26 @@ class Model:
         return z.cpu()
 
     def own_graph(self) -> Graph:
-        """The graph the model was trained on, with features: opened from where it was, once."""
-        if self._own is None:
-            from graphsage.inference.export import graph_for
-            from graphsage.inference.training_data import open_own
+        """The graph the model was trained on, with features. A model that was loaded from a run reads it there."""
+        known = self._own is not None
+        own = self.own_data()
+        if own.remark is not None and not known:
+            warnings.warn(own.remark, stacklevel=2)
+        return own.graph
 
-            self._own = graph_for(self, open_own(self.about))
+    def own_split(self, graph: Graph | None = None) -> Split:
+        """The split the model was trained with, for its own graph or, by node id, for another one."""
+        own = self.own_data()
+        return own.split if graph is None or graph is own.graph else own.split_of(graph)
+
+    def own_data(self) -> "OwnData":
+        """The data the model was trained on, opened once."""
+        if self._own is None:
+            from graphsage.inference.stored_data import open_own_data
+
+            self._own = open_own_data(self)
+            if self._own.capped is not None:
+                self._drawn = self._own.graph, self._own.capped
         return self._own
 
     def attach(self, graph: Graph | None, new_nodes: Any = None, new_edges: Any = None) -> "Attached":
@@ -176,9 +195,17 @@ class Model:
         if self._last is None or self._last[0] is not graph or self._last[1].indptr.device != self.device:
             check_graph(graph)
             here = graph if graph.indptr.device == self.device else place(graph, self.device)
-            capped = cap_degrees(here, self.sampling.max_degree, seed=self.seed, cap=self.sampling.cap)
-            self._last = (graph, here, capped)
+            self._last = (graph, here, self._capped(graph, here))
         return self._last[1:]
+
+    def _capped(self, graph: Graph, here: Graph) -> Graph:
+        """`here`, which is `graph` on the model's device, after the degree cap."""
+        if self._drawn is not None:
+            known, lists = self._drawn
+            if graph.indptr is known.indptr and graph.indices is known.indices:
+                lists = lists.to(self.device)
+                return here.replace(indptr=lists.indptr, indices=lists.indices, edge_time=None)
+        return cap_degrees(here, self.sampling.max_degree, seed=self.seed, cap=self.sampling.cap)
 
 
 def load(folder: str | Path) -> Model:

@@ -22,8 +22,10 @@ from graphsage.graph.check import check_graph
 from graphsage.graph.graph import Graph
 from graphsage.graph.paging import exceeds_memory, read_ahead
 from graphsage.graph.split import Split, training_graph
+from graphsage.inference.bundle import save_bundle
 from graphsage.inference.feature_placement import place
 from graphsage.inference.model import Model, input_tables, labeled
+from graphsage.inference.stored_data import KEEP_BYTES, OWN_SPLIT, graph_bytes, keep_data
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
@@ -45,9 +47,13 @@ def train(
     on_event: Callable[[Event], None] | None = None,
     about: dict[str, Any] | None = None,
     ranks: Ranks = SINGLE_PROCESS,
+    keep_graph: bool | None = None,
     **settings: Any,
 ) -> Model:
     """Train on the training part of `split` and return the model; with `out`, also write checkpoints, log and bundle.
+
+    The run in `out` keeps its graph, its split and the capped neighbor lists, so that a loaded model needs no other
+    data. Above 2 GiB it keeps the path of the data and a fingerprint instead; `keep_graph` decides otherwise.
 
     `split` is a Split, the name of one of the data set's splits, or None for its default. A Graph has no default: None
     trains on all nodes. Settings can replace a Config: `train(graph, split, aggregator="pool")`. Several processes
@@ -60,11 +66,19 @@ def train(
     config = (config or Config.from_dict(settings)).resolved()
     run = set_up(data, split, config, choose_device(device), about or {}, ranks)
     model, folder = run.model, None if out is None or ranks.rank else Path(out)
+    kept: list[str] = []
+
+    def begin() -> None:
+        if on_begin is not None:
+            on_begin()
+        if folder is not None:
+            kept.append(_keep_data(folder, run, data, _split_name(data, split, model.about), keep_graph))
+
     identity = _identity(config, model, run.data)
     _same_everywhere(identity, ranks)
     state = run_loop(
         config, run.module, run.objective, validate=_validator(model, run.graph, run.split), folder=folder,
-        identity=identity, resume=resume and out is not None, on_begin=None if ranks.rank else on_begin,
+        identity=identity, resume=resume and out is not None, on_begin=None if ranks.rank else begin,
         on_event=None if ranks.rank else on_event, ranks=ranks,
     )  # fmt: skip
     model.about["training"] = {
@@ -72,8 +86,10 @@ def train(
         "seconds": round(state.seconds, 3),
         "best_val_f1": state.best_f1 if state.best_f1 >= 0 else None,
     }
+    model._drawn = None
     if folder is not None:
-        model.save(folder)
+        save_bundle(model, folder, kept[0])
+        model.folder = folder.absolute()
     return model
 
 
@@ -86,6 +102,8 @@ class Run:
     objective: Objective
     data: TrainingData
     graph: Graph
+    given: Graph
+    """`graph` as it was before it moved to the device."""
     split: Split
 
 
@@ -112,7 +130,27 @@ def set_up(data: Graph | Dataset, split: Split | str | None, config: Config, dev
     module = nn.ModuleDict({"encoder": model.encoder} | ({} if model.head is None else {"head": model.head}))
     _begin_alike(module, ranks)
     objective = make_objective(config, model.encoder, model.head, training_data)
-    return Run(model, module, objective, training_data, here, chosen)
+    return Run(model, module, objective, training_data, here, graph, chosen)
+
+
+def _keep_data(folder: Path, run: Run, data: Graph | Dataset, split_name: str, keep: bool | None) -> str:
+    """Write the run's data into its folder; the checksum of its manifest."""
+    model, here, capped = run.model, run.graph, None
+    lists = Graph(here.indptr, here.indices, directed=here.directed)
+    if keep or graph_bytes(lists) <= KEEP_BYTES:
+        capped = cap_degrees(lists, model.sampling.max_degree, seed=model.seed, cap=model.sampling.cap)
+        model._drawn = here, capped  # validation reads the same lists
+    return keep_data(folder, model, data, run.given, run.split, split_name, capped, keep)
+
+
+def _split_name(data: Graph | Dataset, split: Split | str | None, about: dict[str, Any]) -> str:
+    if isinstance(split, str) or "split" in about:
+        return split if isinstance(split, str) else str(about["split"])
+    if isinstance(data, Dataset):
+        if split is None:
+            return data.default_split
+        return next((name for name, known in data.splits.items() if known is split), OWN_SPLIT)
+    return OWN_SPLIT
 
 
 def choose_device(name: str) -> torch.device:

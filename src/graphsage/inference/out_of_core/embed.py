@@ -86,22 +86,24 @@ def embed_in_blocks(
     store: str = "float32",
     executor: Executor | None = None,
     on_block: Progress | None = None,
+    capped: Path | None = None,
 ) -> Embedded:
     """z of every node of the graph folder `graph`, exactly, with at most `memory` bytes for all workers together.
 
     Everything goes to the folder `work`. Where that holds a part of the same work, only what is missing is computed;
     work of another model or graph is refused. `store` is the type of the layers between ('float32' or 'float16').
-    `budget` says directly how much memory blocks may take.
+    `budget` says directly how much memory blocks may take. `capped` is a folder with the neighbor lists after the
+    degree cap, if they have been drawn already.
     """
     folder, graph = Path(work).absolute(), Path(graph).absolute()
     runs = executor or InProcess()
     with locked(folder):
-        plan = _prepared(model, graph, folder, memory, budget, workers, store, runs.slots)
+        plan = _prepared(model, graph, folder, memory, budget, workers, store, runs.slots, capped)
         return _computed(plan, runs, on_block)
 
 
 def _prepared(model: Model, graph: Path, folder: Path, memory: int | None, budget: Budget | None, workers: int,
-              store: str, slots: int) -> Work:  # fmt: skip
+              store: str, slots: int, capped: Path | None) -> Work:  # fmt: skip
     opened = open_graph(graph)
     check_identity(model.encoder, opened.num_nodes)
     # Only widths are checked; degrees of no node are enough for that.
@@ -121,7 +123,10 @@ def _prepared(model: Model, graph: Path, folder: Path, memory: int | None, budge
     sampling, adjacency, edges = model.sampling, Adjacency.open(graph), graph
     room = max(0, (memory or (PROCESS_BYTES << 1)) - PROCESS_BYTES)
     run_edges = max(1, min(1 << 20, room // EDGE_BYTES))
-    if cap_files(adjacency, folder / "capped", sampling.max_degree, seed=model.seed, cap=sampling.cap,
+    if capped is not None:
+        edges = capped.absolute()
+        adjacency = Adjacency.open(edges)
+    elif cap_files(adjacency, folder / "capped", sampling.max_degree, seed=model.seed, cap=sampling.cap,
                  directed=opened.directed, run_edges=run_edges):  # fmt: skip
         edges = folder / "capped"
         adjacency = Adjacency.open(edges)

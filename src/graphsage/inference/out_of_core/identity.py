@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from graphsage.errors import DataError
+from graphsage.inference.fingerprint import sampled_fingerprint
 
-_PIECES, _PIECE = 64, 4096
 _READ = ("indptr", "indices", "features")
 
 
@@ -15,7 +15,7 @@ def graph_identity(folder: Path) -> dict[str, Any]:
     """Size, moment of writing, and a checksum of 64 pieces of each array that inference reads."""
     try:
         about = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
-        arrays = {name: _file(folder / f"{name}.npy") for name in _READ if name in about["arrays"]}
+        arrays = {name: sampled_fingerprint(folder / f"{name}.npy") for name in _READ if name in about["arrays"]}
         return {"nodes": about["nodes"], "stored_edges": about["stored_edges"], "directed": about["directed"],
                 "arrays": arrays}  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -28,12 +28,3 @@ def model_identity(bundle: Path) -> dict[str, str]:
     used = {name: config[name] for name in ("encoder", "in_dim", "sampling", "degree_features", "seed")}
     return {"weights": config["sha256"]["model.safetensors"],
             "settings": hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()}  # fmt: skip
-
-
-def _file(path: Path) -> dict[str, Any]:
-    facts, digest = path.stat(), hashlib.sha256()
-    with path.open("rb") as file:
-        for piece in range(_PIECES):
-            file.seek(piece * max(0, facts.st_size - _PIECE) // (_PIECES - 1))
-            digest.update(file.read(_PIECE))
-    return {"bytes": facts.st_size, "written": facts.st_mtime_ns, "pieces": digest.hexdigest()}
