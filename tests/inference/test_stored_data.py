@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted import planted_graph, planted_split
 
 import graphsage as gs
 from graphsage.datasets.dataset import Dataset
@@ -16,6 +15,7 @@ from graphsage.graph.split import NONE, Split
 from graphsage.inference import stored_data
 from graphsage.inference.fingerprint import file_fingerprint, has_changed
 from graphsage.training import train as training
+from planted import planted_graph, planted_split
 
 SMALL: dict[str, Any] = {"dim": 8, "sample_sizes": (3, 2), "steps": 2, "device": "cpu", "max_degree": 4}
 
