@@ -20,6 +20,7 @@ from graphsage.graph.split import Split
 from graphsage.inference.export import graph_for
 from graphsage.inference.model import load
 from graphsage.inference.out_of_core import embed as out_of_core
+from graphsage.live.from_data import store_from_data
 
 CAP = ("--max-degree", "5")  # of a mean degree of 6: the capped neighbor lists differ from the graph's
 
@@ -100,7 +101,7 @@ def test_every_answer_is_the_same_when_the_tables_are_gone_and_nothing_is_parsed
     assert graphsage("embed", run, "--memory", "2GB", "--out", tmp_path / "z.npy").code == 0
 
 
-def test_the_answers_are_those_of_the_tables_parsed_split_and_capped_again(made: Path, run: Path) -> None:
+def test_the_answers_are_those_of_the_tables_parsed_split_and_capped_again(run: Path, tmp_path: Path) -> None:
     model, fresh = load(run), load(run)
     spec = TableSpec.from_dict(fresh.about["tables"])
     data = open_tables(spec)
@@ -113,6 +114,14 @@ def test_the_answers_are_those_of_the_tables_parsed_split_and_capped_again(made:
     assert model.own_split().codes.equal(data.split("time").codes)
     assert model.own_split().cutoff == data.split("time").cutoff
     assert model.evaluate(model.own_graph(), model.own_split()) == fresh.evaluate(graph, data.split("time"))
+    store_from_data(tmp_path / "kept", model, own.dataset, own.graph)
+    store_from_data(tmp_path / "parsed", fresh, data, graph)
+    live = [files(tmp_path / name / "generation-000001") for name in ("kept", "parsed")]
+    assert live[0] == live[1]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_reordered_tables_change_nothing_and_are_named_once(
