@@ -8,7 +8,7 @@ import pytest
 from command_line import SMALL, Command
 from safetensors.torch import load_file, save_file
 
-from graphsage.inference.bundle import _checksum
+from graphsage.inference.fingerprint import checksum
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_missing_tensor_is_named(graphsage: Command, copy: Path) -> None:
     save_file(tensors, file)
     assert "model.safetensors" in graphsage("evaluate", copy).error
     config = json.loads((copy / "config.json").read_text())
-    config["sha256"]["model.safetensors"] = _checksum(file)
+    config["sha256"]["model.safetensors"] = checksum(file)
     (copy / "config.json").write_text(json.dumps(config))
     assert "lacks the tensor 'head.linear.bias'" in graphsage("evaluate", copy).error
 
@@ -103,8 +103,8 @@ def test_a_folder_without_a_model_is_an_error(graphsage: Command, tmp_path: Path
 
 def test_a_model_that_forgot_its_data_asks_for_it(graphsage: Command, copy: Path, data: Path) -> None:
     config = json.loads((copy / "config.json").read_text())
-    (copy / "config.json").write_text(json.dumps(config | {"about": {}}))
-    assert "give DATA after RUN" in graphsage("evaluate", copy).error
+    (copy / "config.json").write_text(json.dumps(config | {"about": {}, "data": None}))
+    assert "keeps no graph; name the data, or train again" in graphsage("evaluate", copy).error
     assert graphsage("evaluate", copy, data).code == 0
 
 

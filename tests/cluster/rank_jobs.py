@@ -93,7 +93,14 @@ def share(ranks: Ranks, run: Path) -> tuple[Any, ...]:
     mapped = [line for line in Path("/proc/self/maps").read_text().splitlines() if "features.npy" in line]
     features = data.graph.features
     assert features is not None
-    return name, features.numpy().copy(), len(mapped), data.fitted is not None, data.split("mine").sizes()
+    return (
+        name,
+        features.numpy().copy(),
+        len(mapped),
+        data.fitted is not None,
+        data.split("mine").sizes(),
+        sorted(data.columns),
+    )
 
 
 def open_folder(ranks: Ranks, folder: Path, run: Path) -> None:

@@ -134,6 +134,7 @@ def test_data_that_is_no_folder_is_written_once_mapped_by_all_and_removed(tmp_pa
     assert second[2] >= 1
     assert (first[3], second[3]) == (True, False)  # only the rank that saves the model needs the fitted features
     assert first[4] == second[4]
+    assert (first[5], second[5]) == (["words"], [])  # the run keeps the columns
     assert not (tmp_path / SCRATCH).exists()
 
 
