@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Command
+from command_line import Command, N, planted, split
 from tables import COLUMNS, ROLES, SMALL, edge_rows, node_rows, write_csv
 
 from graphsage.cli.main import main
@@ -17,6 +17,7 @@ from graphsage.datasets.table_spec import TableSpec
 from graphsage.datasets.tables import open_tables
 from graphsage.graph import cap
 from graphsage.graph.split import Split
+from graphsage.graph.storage import save_graph
 from graphsage.inference.export import graph_for
 from graphsage.inference.model import load
 from graphsage.inference.out_of_core import embed as out_of_core
@@ -149,6 +150,22 @@ def test_an_edited_cell_of_the_same_length_is_noticed_and_a_new_date_of_the_file
     assert graphsage("evaluate", run).err == ""
     nodes.write_bytes(content.replace(b"red", b"rod", 1))
     assert "nodes.csv changed after training" in graphsage("evaluate", run).err
+
+
+def test_a_changed_graph_folder_is_named_and_not_read(graphsage: Command, tmp_path: Path) -> None:
+    folder, run = tmp_path / "graph", tmp_path / "graph" / "run"  # the run's own files are not its input
+    save_graph(planted(), folder, {"given": split()})
+    assert graphsage("train", folder, "--out", run, *SMALL).code == 0
+    before = graphsage("evaluate", run, "--json")
+    assert before.err == ""
+    np.save(folder / "labels.npy", np.zeros(N, np.int64))
+    after = graphsage("evaluate", run, "--json")
+    assert after.json == before.json
+    assert after.err == "warning: labels.npy changed after training; using the graph stored in the run\n"
+    for path in folder.glob("*.npy"):
+        path.write_bytes(b"")
+    assert "graph.json" not in graphsage("evaluate", run).err
+    assert " and 4 more files changed after training" in graphsage("evaluate", run).err
 
 
 def test_data_named_on_the_command_line_is_used_as_it_is(graphsage: Command, data: Path, tmp_path: Path) -> None:

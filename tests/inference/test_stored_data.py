@@ -150,3 +150,11 @@ def test_a_file_larger_than_the_limit_is_sampled_and_its_time_counts(
         assert has_changed(path, before)
         path.write_bytes(bytes(101))
         assert has_changed(path, before)
+
+
+def test_a_model_outside_a_run_does_not_guess_its_split() -> None:
+    graph = planted_graph()
+    data = Dataset("mine", graph, {}, "random", about={"data": "mine"})
+    model = gs.train(data, planted_split(graph), **SMALL)
+    with pytest.raises(DataError, match="only a run keeps its split; train with out=FOLDER"):
+        model.own_split()

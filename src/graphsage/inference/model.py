@@ -114,6 +114,10 @@ class Model:
 
     def own_split(self, graph: Graph | None = None) -> Split:
         """The split the model was trained with, for its own graph or, by node id, for another one."""
+        if self.folder is None:
+            raise DataError(
+                "only a run keeps its split; train with out=FOLDER, or keep the split that you trained with"
+            )
         own = self.own_data()
         return own.split if graph is None or graph is own.graph else own.split_of(graph)
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 KEEP_BYTES = 2 << 30  # a larger graph is referred to and not copied
 FOLDER, MANIFEST = "data", "data.json"
+_NAMED = 3  # changed files that a message names
 OWN_SPLIT = "own"  # the name of a split that the caller made
 
 
@@ -67,7 +68,9 @@ class OwnData:
         """What to tell the user about changed input files."""
         if not self.changed:
             return None
-        return f"{', '.join(self.changed)} changed after training; using the graph stored in the run"
+        names = ", ".join(self.changed[:_NAMED])
+        more = f" and {len(self.changed) - _NAMED} more files" if len(self.changed) > _NAMED else ""
+        return f"{names}{more} changed after training; using the graph stored in the run"
 
     def split_of(self, graph: Graph) -> Split:
         """The run's split of another graph, by node id. A node that the run does not know is in no part."""
