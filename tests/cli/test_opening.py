@@ -156,6 +156,7 @@ def test_a_changed_graph_folder_is_named_and_not_read(graphsage: Command, tmp_pa
     folder, run = tmp_path / "graph", tmp_path / "graph" / "run"  # the run's own files are not its input
     save_graph(planted(), folder, {"given": split()})
     assert graphsage("train", folder, "--out", run, *SMALL).code == 0
+    assert graphsage("train", "--out", run, "--resume", "--epochs", 9).code == 0
     before = graphsage("evaluate", run, "--json")
     assert before.err == ""
     np.save(folder / "labels.npy", np.zeros(N, np.int64))

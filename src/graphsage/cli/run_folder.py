@@ -3,7 +3,6 @@
 An old run is removed when the new one makes its first step, so a start that is refused or killed leaves it as it was.
 """
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from graphsage.errors import ConfigError, OutputError
 CHECKPOINT = "checkpoint.safetensors"
 RUN_FILES = ("config.json", "model.safetensors", "features.json", "features.safetensors", CHECKPOINT, "log.jsonl",
              "run.toml")  # fmt: skip
-DATA_FOLDER = "data"  # the graph that the run keeps: inference.stored_data
+DATA_FOLDER = "data"  # the graph that the run keeps; `train` replaces it (inference.stored_data)
 JOB_FILE = ".job.part"  # which job began the run; named as what a killed process leaves behind
 
 
@@ -50,8 +49,6 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             for name in () if resumed else RUN_FILES:
                 (self.path / name).unlink(missing_ok=True)
-            if not resumed and _is_data(self.path / DATA_FOLDER):
-                shutil.rmtree(self.path / DATA_FOLDER)
             if job is not None:
                 (self.path / JOB_FILE).write_text(job, encoding="utf-8")
 
@@ -73,5 +70,5 @@ def _ours(path: Path) -> bool:
 
 
 def _is_data(path: Path) -> bool:
-    """Whether a run wrote this folder: a user's folder of the same name is never removed."""
+    """Whether a run wrote this folder: a user's folder of the same name is never replaced."""
     return path.name == DATA_FOLDER and (path / "data.json").is_file() and (path / "split.arrow").is_file()
