@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Command, N, planted, split
-from tables import COLUMNS, ROLES, SMALL, edge_rows, node_rows, write_csv
+from graphsage.datasets.table_spec import TableSpec
 
 from graphsage.cli.main import main
 from graphsage.datasets import tables as table_reader
-from graphsage.datasets.table_spec import TableSpec
 from graphsage.datasets.tables import open_tables
 from graphsage.graph import cap
 from graphsage.graph.split import Split
@@ -22,6 +21,7 @@ from graphsage.inference.export import graph_for
 from graphsage.inference.model import load
 from graphsage.inference.out_of_core import embed as out_of_core
 from graphsage.live.from_data import store_from_data
+from tables import COLUMNS, ROLES, SMALL, edge_rows, node_rows, write_csv
 
 CAP = ("--max-degree", "5")  # of a mean degree of 6: the capped neighbor lists differ from the graph's
 
