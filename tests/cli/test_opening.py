@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Command, N, planted, split
-from graphsage.datasets.table_spec import TableSpec
 
 from graphsage.cli.main import main
 from graphsage.datasets import tables as table_reader
@@ -21,6 +20,7 @@ from graphsage.inference.export import graph_for
 from graphsage.inference.model import load
 from graphsage.inference.out_of_core import embed as out_of_core
 from graphsage.live.from_data import store_from_data
+from graphsage.tables.spec import TableSpec
 from tables import COLUMNS, ROLES, SMALL, edge_rows, node_rows, write_csv
 
 CAP = ("--max-degree", "5")  # of a mean degree of 6: the capped neighbor lists differ from the graph's
@@ -92,7 +92,7 @@ def test_every_answer_is_the_same_when_the_tables_are_gone_and_nothing_is_parsed
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("parsed, split or capped again")
 
-    monkeypatch.setattr(table_reader, "open_table", refuse)
+    monkeypatch.setattr(table_reader, "read_tables", refuse)
     monkeypatch.setattr(Split, "random", refuse)
     monkeypatch.setattr(Split, "at_times", refuse)
     assert answers(graphsage, run, tmp_path / "after") == before

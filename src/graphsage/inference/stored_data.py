@@ -24,8 +24,6 @@ import torch
 from graphsage.atomic import atomic_folder
 from graphsage.datasets.dataset import Dataset
 from graphsage.datasets.open import BUILT_IN
-from graphsage.datasets.table_cells import cells
-from graphsage.datasets.table_spec import is_vector_file
 from graphsage.errors import BundleError, DataError
 from graphsage.features.recipe import Column
 from graphsage.graph.graph import Graph
@@ -33,6 +31,8 @@ from graphsage.graph.split import NONE, Split
 from graphsage.graph.storage import open_adjacency, open_graph, open_splits, save_adjacency, save_graph
 from graphsage.inference.fingerprint import checksum, file_fingerprint, has_changed, short
 from graphsage.inference.training_data import open_own, table_spec
+from graphsage.tables.columns import cells
+from graphsage.tables.spec import is_vector_file
 
 if TYPE_CHECKING:
     from graphsage.inference.model import Model
