@@ -1,6 +1,5 @@
 """The front door: help, version, usage errors."""
 
-import json
 import os
 import subprocess
 import sys
@@ -29,18 +28,6 @@ def test_every_command_has_help_and_json(graphsage: Command, command: str) -> No
 
 def test_version_is_the_packages(graphsage: Command) -> None:
     assert graphsage("--version").out == f"graphsage {__version__}\n"
-
-
-@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["--version"]])
-def test_help_does_not_load_torch(words: list[str]) -> None:
-    code = (
-        "import json, sys; from graphsage.cli.main import main; "
-        f"code = main({words!r}); print(json.dumps([code, *sys.modules]), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    exit_code, *modules = json.loads(done.stderr)
-    assert exit_code == 0
-    assert {"torch", "sklearn", "scipy", "pyarrow", "matplotlib", "numpy"}.isdisjoint(modules)
 
 
 def test_python_m_graphsage_is_the_command() -> None:

@@ -9,17 +9,18 @@ import typer
 
 from graphsage import __version__
 from graphsage.cli import data, demo, embed, evaluate, info, live, plan, plot, reproduce, search, serve, sweep, train
+from graphsage.cli.app import App
 from graphsage.cli.output import say
 from graphsage.errors import GraphSageError, LostRankError
 
 LEARN, USE, SERVE, LOOK = "Learn", "Use a model", "Serve", "Look around"
 
-app = typer.Typer(
+app = App(
     name="graphsage",
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=True,
 )
 
 

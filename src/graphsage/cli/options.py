@@ -15,7 +15,7 @@ Inference = Annotated[
 Run = Annotated[Path, typer.Argument(help="Folder that `graphsage train` wrote.", metavar="RUN", show_default=False)]
 OtherData = Annotated[
     str | None,
-    typer.Argument(help="Data to use, also data the model never saw.", metavar="[DATA]", show_default="the run's own"),
+    typer.Argument(help="Data to use, also data the model never saw.", metavar="DATA", show_default="the run's own"),
 ]
 Nodes = Annotated[
     str | None,

@@ -9,7 +9,7 @@ from graphsage.errors import ConfigError
 
 
 def command(
-    run: Annotated[Path | None, typer.Argument(help="Folder that `graphsage train` wrote.", metavar="[RUN]",
+    run: Annotated[Path | None, typer.Argument(help="Folder that `graphsage train` wrote.", metavar="RUN",
                                                show_default=False)] = None,
     graph: Annotated[Path | None, typer.Option("--graph", help="Folder of the live graph; made of the run's own data "
                                                "where it is not there yet.", metavar="FOLDER",
