@@ -15,8 +15,9 @@ import typer
 from command_line import Command
 
 from graphsage.cli.main import app, main
+from graphsage.cli.options import RENAMED
 
-HEAVY = {"torch", "sklearn", "scipy", "pyarrow", "matplotlib", "numpy", "pydantic"}
+HEAVY = {"torch", "sklearn", "scipy", "pyarrow", "matplotlib", "numpy", "pydantic", "fastapi"}
 ROOT = typer.main.get_command(app)
 
 
@@ -50,6 +51,40 @@ def test_help_is_shown_as_written_and_names_no_type_for_flags(
     assert "<bool>" not in answer.out
     assert "[[" not in answer.out
     assert [line for line in written(EVERY[path].callback) if line not in answer.out] == []
+
+
+def names() -> Iterator[tuple[str, str, Any]]:
+    """Every long option of every command: its name, the command and the option."""
+    for path, command in EVERY.items():
+        yield from ((name, path, option) for option in command.params for name in option.opts if name[:2] == "--")
+
+
+def test_an_option_means_one_thing_in_all_commands() -> None:
+    takes_file: dict[str, set[bool]] = {}
+    for name, _, option in names():
+        takes_file.setdefault(name, set()).add(option.metavar in ("FILE", "FOLDER", "RUN", "PATH"))
+    assert [name for name, found in takes_file.items() if len(found) > 1] == []
+    assert {option.help for name, _, option in names() if name == "--dim"} == {
+        r"Width of the embeddings. [dim]\[default: 256][/dim]".replace("\\\\", "\\")
+    }
+
+
+@pytest.mark.parametrize(("command", "old", "new"), [(c, old, new) for c in RENAMED for old, new in RENAMED[c].items()])
+def test_the_old_name_of_an_option_is_an_error_that_says_the_new_one(
+    graphsage: Command, command: str, old: str, new: str
+) -> None:
+    (path,) = (path for path in EVERY if path.split(" ")[-1] == command)
+    known = [name for name, where, _ in names() if where == path]
+    assert old not in known
+    if new.startswith("--"):
+        assert graphsage(*path.split(), old, "x").error == f"error: {old} was renamed {new}"
+        assert new in known
+    else:
+        assert graphsage(*path.split(), f"{old}=x").error == f"error: {old} was replaced by {new}"
+
+
+def test_a_part_given_as_the_split_is_an_error_that_says_the_new_name(graphsage: Command) -> None:
+    assert "write --part val" in graphsage("evaluate", "run", "--split", "val").error
 
 
 def test_brackets_survive_in_completions() -> None:
@@ -95,7 +130,8 @@ def completed(words: str, shell: str = "bash") -> str:
 def test_the_shell_completes_commands_and_options() -> None:
     assert completed("ev").split() == ["evaluate"]
     assert completed("data build cit").split() == ["citation"]
-    assert "--sample-sizes" in completed("train --sam").split()
+    assert completed("train --sam").split() == ["--sample-sizes"]
+    assert completed("train --task u").split() == ["unsupervised"]
 
 
 def test_the_completion_script_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def tables(
     label: columns.Label = None,
     split_column: columns.SplitColumn = None,
     memory: Annotated[str, typer.Option("--memory", help="Most memory to use, such as 3GB.", metavar="SIZE")] = "4GB",
-    feature_type: Annotated[str, typer.Option("--feature-type", help="How features are kept.",
+    feature_type: Annotated[str, typer.Option("--feature-type", help="Dtype of the features.",
                                               metavar="float32|float16")] = "float32",
     overwrite: Overwrite = False,
     json: Json = False,
