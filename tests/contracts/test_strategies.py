@@ -7,6 +7,7 @@ torch; on a GPU in Triton (`make test-gpu`).
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -19,13 +20,14 @@ from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.execution.rows_first import rows_first
 from graphsage.execution.strategies import STRATEGIES, Plain, strategy_for
 from graphsage.graph.graph import Graph
-from graphsage.kernels import backend
+from graphsage.kernels import backend, buffers
 from graphsage.kernels.buffers import Buffers
 from graphsage.kernels.gather import gather_mean
 from graphsage.kernels.neighborhood import Dense, Hoods, Neighborhood, Ragged
 from graphsage.kernels.random import Stream
 from graphsage.model.aggregators import AGGREGATORS
 from graphsage.model.aggregators.mean import MeanAggregator
+from graphsage.model.aggregators.pool import PoolAggregator
 from graphsage.model.encoder import COMBINES, NORMALIZES, Encoder, EncoderConfig
 from graphsage.sampling.minibatch import sample_minibatch, whole_graph, whole_minibatch
 
@@ -44,6 +46,35 @@ def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
     with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # nn.LSTM rounds to TF32 on a GPU otherwise
         yield
     backend.enabled = True
+
+
+class Poisoned(Buffers):
+    """Every freed matrix is filled with NaN at once: whoever still reads it is found out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[Tensor] = []
+
+    def take(self, rows: int, width: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        self.taken.append(super().take(rows, width, dtype))
+        return self.taken[-1]
+
+    def give_back(self, *tensors: Tensor) -> None:
+        for tensor in tensors:
+            if any(tensor.data_ptr() == each.data_ptr() and tensor.shape == each.shape for each in self.taken):
+                tensor.detach().numpy().fill(np.nan if tensor.is_floating_point() else 0)
+        super().give_back(*tensors)
+
+    def next_step(self) -> None:
+        for tensor in self.taken:
+            tensor.detach().numpy().fill(np.nan if tensor.is_floating_point() else 0)
+        self.taken.clear()
+        super().next_step()
+
+
+@pytest.fixture(autouse=True)
+def small_requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffers, "SMALLEST", 1)
 
 
 @st.composite
@@ -77,7 +108,7 @@ def outcome(encoder: Encoder, compute: Callable[[], Tensor], training: bool) -> 
     encoder.zero_grad(set_to_none=True)
     if not training:
         with torch.no_grad():
-            return [compute()]
+            return [compute().clone()]
     z = compute()
     kept = z.detach().clone()
     torch.autograd.backward(z, normal(5, *z.shape).to(z.device))
@@ -99,9 +130,9 @@ def test_a_fast_encoder_equals_the_plain_one(
     targets = everyone[torch.tensor(data.draw(st.lists(st.integers(0, graph.num_nodes - 1), min_size=1, max_size=4)))]
     neighborhoods = minibatch(graph, targets, encoder.config.num_layers, how, seed)
     x = normal(seed, graph.num_nodes, WIDTH).to(device)
-    tables, fast = [x[:, :1].contiguous(), x[:, 1:].contiguous()], FastEncoder(encoder, Buffers())
+    tables, fast = [x[:, :1].contiguous(), x[:, 1:].contiguous()], FastEncoder(encoder, Poisoned())
     plain = outcome(encoder, lambda: encoder(x, neighborhoods, everyone), training)
-    for _ in range(2):  # the second time in buffers that were used before
+    for _ in range(2):  # the second time in buffers that were used before, and hold NaN
         fast.buffers.next_step()
         found = outcome(encoder, lambda: fast(tables, neighborhoods), training)
         torch.testing.assert_close(found, plain, atol=2e-5, rtol=1e-4)
@@ -188,9 +219,27 @@ def test_a_subclass_that_overrides_forward_is_what_runs() -> None:
     torch.testing.assert_close(after, encoder(x, ((hood,),)))
 
 
-def test_a_pool_whose_modules_were_exchanged_runs_as_it_is() -> None:
+class Halved(torch.nn.Linear):
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input) / 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pool: pool.mlp.__setitem__(1, torch.nn.Tanh()),
+        lambda pool: pool.mlp.append(torch.nn.LayerNorm(3)),
+        lambda pool: pool.mlp.__setitem__(0, Halved(WIDTH, 3)),
+        lambda pool: setattr(pool, "mlp", torch.nn.Linear(WIDTH, 3)),
+    ],
+    ids=["Tanh", "one more", "own Linear", "no Sequential"],
+)
+@pytest.mark.parametrize("subclass", [False, True])
+def test_a_pool_whose_modules_were_exchanged_runs_as_it_is(change: Callable[[Any], None], subclass: bool) -> None:
     encoder = encoder_of(EncoderConfig(aggregator="pool", dim=4, hidden_dim=3, num_layers=1), WIDTH)
-    encoder.layer(1).aggregator.mlp[1] = torch.nn.Tanh()
+    if subclass:
+        encoder.layer(1).aggregator = type("Mine", (PoolAggregator,), {})(WIDTH, 3)
+    change(encoder.layer(1).aggregator)
     hood = Dense(torch.tensor([[1, 2]]), torch.tensor([True]), torch.zeros(1).long(), torch.tensor([0]))
     x = normal(0, 3, WIDTH)
     torch.testing.assert_close(FastEncoder(encoder)([x], ((hood,),)), encoder(x, ((hood,),)))

@@ -25,6 +25,13 @@ def test_memory_is_handed_out_again_after_it_was_given_back_and_not_before() -> 
     assert place(buffers.take(ROWS, WIDTH)) == place(first)
 
 
+def test_a_part_of_a_matrix_does_not_free_the_whole() -> None:
+    buffers = Buffers()
+    first = buffers.take(ROWS, WIDTH)
+    buffers.give_back(first[:10], first[:, :3])
+    assert place(buffers.take(ROWS, WIDTH)) != place(first)
+
+
 def test_the_next_step_takes_the_memory_of_the_last_one() -> None:
     buffers = Buffers()
     last = {place(buffers.take(ROWS, WIDTH)) for _ in range(3)}

@@ -38,7 +38,15 @@ class Centered(PoolAggregator):
         return super().forward(h, hood) - gather_mean(self.message(h), hood)
 
 
-@pytest.fixture(params=[MeanAndMax, Centered], ids=lambda kind: kind.__name__)
+class Gathered(gs.Aggregator):
+    """Indexes with `hood.index` itself, which must be int64 on every path."""
+
+    def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
+        assert hood.index.dtype == torch.int64
+        return gather_mean(h, hood)
+
+
+@pytest.fixture(params=[MeanAndMax, Centered, Gathered], ids=lambda kind: kind.__name__)
 def model(request: pytest.FixtureRequest) -> Iterator[gs.Model]:
     gs.register_aggregator("mine", request.param)
     graph = planted_graph()

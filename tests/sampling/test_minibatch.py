@@ -154,3 +154,19 @@ def test_the_papers_settings_are_the_defaults() -> None:
     assert SamplingConfig() == SamplingConfig(
         sample_sizes=(25, 10), max_degree=128, cap="symmetric", redraw=True
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((torch.arange(3), (2, 2), torch.arange(1)), "keys must name the draws of each of the 3 targets; got 1"),
+        ((torch.arange(3), (2, 0), 0), "sample_sizes must hold one positive number"),
+        ((torch.arange(3), (), 0), "sample_sizes must hold one positive number"),
+        ((torch.arange(3), (2, 1 << 15), 0), "sample_sizes must be at most"),
+        (([0, 1], (2, 2), 0), "targets must be a tensor of node numbers"),
+        ((torch.rand(3), (2, 2), 0), "targets must be a tensor of node numbers"),
+    ],
+)
+def test_a_wrong_request_is_refused_before_a_kernel_reads_it(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        sample_minibatch(star(4), *arguments)  # type: ignore[arg-type]

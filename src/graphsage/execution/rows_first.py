@@ -31,7 +31,7 @@ class RowsFirst:
         self.projects = not isinstance(self.aggregator, PoolAggregator)
         self.partial = "max" if self.aggregator.reduction == "max" else "sum"
         self.width = self._neighbor_weight.shape[0] if self.projects else self.aggregator.out_dim
-        """Of the rows that `for_neighbors` makes."""
+        """Width of the rows that `for_neighbors` writes."""
 
     @property
     def required(self) -> bool:

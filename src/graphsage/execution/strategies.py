@@ -243,13 +243,22 @@ STRATEGIES: dict[type[Aggregator], type[Plain]] = {
 
 def strategy_for(layer: SageLayer, cells: int = CELLS) -> Plain:
     """By the exact types of layer and aggregator: a subclass may compute something else, and gets `Plain`."""
-    aggregator = layer.aggregator
-    found = STRATEGIES.get(type(aggregator), Plain) if type(layer) is SageLayer else Plain
-    if isinstance(aggregator, PoolAggregator):  # a user may have exchanged a module of it
-        kinds = [nn.Linear, nn.ReLU] * (len(aggregator.mlp) // 2)
-        if not all(isinstance(module, kind) for module, kind in zip(aggregator.mlp, kinds, strict=True)):
-            found = Plain
-    return found(layer, cells)
+    known = type(layer) is SageLayer and _as_built(layer.aggregator)
+    return (STRATEGIES.get(type(layer.aggregator), Plain) if known else Plain)(layer, cells)
+
+
+def _as_built(aggregator: Aggregator) -> bool:
+    """Whether the modules of an aggregator of ours are those of its `__init__`: a user may have exchanged one."""
+    if type(aggregator) in (PoolAggregator, MeanPoolAggregator):
+        assert isinstance(aggregator, PoolAggregator)
+        mlp = aggregator.mlp
+        kinds = [type(module).__name__ for module in mlp] if type(mlp) is nn.Sequential else []
+        linear = set(kinds[::2]) <= {"Linear", "BlockLinear"}  # live inference replaces the one by the other
+        return bool(kinds) and linear and len(kinds) % 2 == 0 and set(kinds[1::2]) == {"ReLU"}
+    if type(aggregator) is LSTMAggregator:
+        lstm = aggregator.lstm
+        return type(lstm) is nn.LSTM and lstm.bias and lstm.batch_first and not (lstm.bidirectional or lstm.proj_size)
+    return True
 
 
 def linear_layers(pool: PoolAggregator) -> list[nn.Linear]:

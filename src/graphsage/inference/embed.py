@@ -1,7 +1,8 @@
 """Embedding nodes with a trained encoder: exactly from all neighbors (Algorithm 1), or sampled (Algorithm 2).
 
-One driver serves graphs in memory and live graphs, for every node, chosen nodes and nodes sent with a request. A graph
-larger than memory runs the same layers over files: `inference.out_of_core`.
+A `GraphView` says where neighbors, features and keys come from. `embed_exact` and `embed_sampled` serve graphs in
+memory; live graphs make the same minibatches from their own view (`live.embed`). Graphs larger than memory run the same
+layers over files (`inference.out_of_core`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -204,7 +205,11 @@ class _ExactRun:
         for start, stop in self._blocks(graph.degrees, k, from_features=from_features):
             first, last = (int(graph.indptr[at]) for at in (start, stop))
             index, rows = graph.indices[first:last], everyone[start:stop]
-            offsets = (graph.indptr[start : stop + 1] - first).to(index.dtype)
+            offsets = graph.indptr[start : stop + 1] - first
+            if first_pass is None:
+                index = index.long()  # as everywhere else: an aggregator may index with it
+            else:
+                offsets = offsets.to(index.dtype)
             keys = rows if first_pass is not None else exact_keys(self.view.draw_keys(rows), k, self.seed)
             hood = Ragged(index, offsets, keys, rows if from_features else slice(start, stop))
             table = below if once is None else once

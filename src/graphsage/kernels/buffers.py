@@ -18,6 +18,8 @@ PATIENCE = 200  # an unused buffer is freed after this many requests, or up to t
 @dataclass(eq=False)
 class _Buffer:
     memory: NDArray[np.uint8]
+    size: int = 0
+    """Bytes that were asked for."""
     last_taken: int = 0
     free: bool = False
 
@@ -47,10 +49,10 @@ class Buffers:
         return self.take(rows, width, tensor.dtype)
 
     def give_back(self, *tensors: Tensor) -> None:
-        """Free these matrices before the step ends. One that was not taken from here is ignored."""
-        addresses = {tensor.data_ptr() for tensor in tensors}
+        """Free these matrices before the step ends. A part of one, or one from elsewhere, is ignored."""
+        given = {(tensor.data_ptr(), tensor.numel() * tensor.element_size()) for tensor in tensors}
         for buffer in self._buffers:
-            if buffer.memory.ctypes.data in addresses:
+            if (buffer.memory.ctypes.data, buffer.size) in given:
                 buffer.free = True
 
     def next_step(self) -> None:
@@ -69,7 +71,7 @@ class Buffers:
         else:
             best = _Buffer(lines(int(size * HEADROOM)))
             self._buffers.append(best)
-        best.last_taken, best.free = self._clock, False
+        best.size, best.last_taken, best.free = size, self._clock, False
         return best
 
 

@@ -7,7 +7,7 @@ PADDING = 16  # bytes: products are fast where rows begin at a multiple
 
 
 def padded(width: int, dtype: torch.dtype) -> int:
-    """`width` rounded up to what the hardware likes."""
+    """`width` rounded up to a multiple of 16 bytes."""
     step = PADDING // dtype.itemsize
     return -(-width // step) * step
 

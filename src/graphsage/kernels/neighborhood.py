@@ -90,8 +90,8 @@ class Ragged:
 
 Neighborhood = Dense | Consecutive | Ragged
 Hoods = tuple[Neighborhood, ...]
-"""The neighborhoods of one iteration, the rows of one after those of the other. One element if every iteration draws
-its own neighbors; one per hop if draws are reused (`redraw=False`)."""
+"""The neighborhoods of one iteration, concatenated in order. One element if every iteration draws its own neighbors;
+one per hop if draws are reused (`redraw=False`)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,5 +128,5 @@ class _LinearReluL2Norm(torch.autograd.Function):
         if aggregated is not None:
             torch.mm(below.t(), aggregated, out=weight_grad[:, dim:])
             aggregated_grad = torch.mm(below, weight[:, dim:], out=buffers.take_like(aggregated))
-        buffers.give_back(below, y, own)  # nothing reads them after this
+        buffers.give_back(below, y, own)  # nothing reads them after this; of rows that others need `own` is a part
         return None, aggregated_grad, weight_grad, None, None, None

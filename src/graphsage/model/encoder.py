@@ -95,8 +95,12 @@ class Encoder(nn.Module):
         x (M, in_dim) are features of M nodes, and `nodes` (M,) their numbers, which only identity vectors need.
         neighborhoods[k - 1] belong to iteration k: they index rows of x for k = 1, and rows of h^{k-1} above.
         """
+        if not isinstance(neighborhoods, Sequence):
+            raise ConfigError("neighborhoods must be a sequence, such as batch.neighborhoods or whole_graph(...)")
         if len(neighborhoods) != len(self.layers):
             raise ConfigError(f"the encoder has {len(self.layers)} layers; got neighborhoods for {len(neighborhoods)}")
+        if x.dim() != 2 or x.shape[1] != self.in_dim:
+            raise ConfigError(f"x must have {self.in_dim} columns, the encoder's in_dim; got shape {tuple(x.shape)}")
         h = self.input(x, nodes)
         for k, (layer, hoods) in enumerate(zip(self.layers, neighborhoods, strict=True), start=1):
             h = stacked([layer(h, hood) for hood in hoods])

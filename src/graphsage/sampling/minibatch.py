@@ -34,13 +34,17 @@ class SamplingConfig:
     at a hop are reused by every layer that reads this hop."""
 
     def __post_init__(self) -> None:
-        if not self.sample_sizes or min(self.sample_sizes) < 1:
-            raise ConfigError(f"sample_sizes must hold one positive number for each layer; got {self.sample_sizes}")
-        if max(self.sample_sizes) > LARGEST_SAMPLE:
-            raise ConfigError(f"sample_sizes must be at most {LARGEST_SAMPLE}; got {self.sample_sizes}")
+        _check_sizes(self.sample_sizes)
         if self.max_degree is not None and self.max_degree < 1:
             raise ConfigError(f"max_degree must be at least 1, or none for no cap; got {self.max_degree}")
         one_of("cap", self.cap, CAPS)
+
+
+def _check_sizes(sample_sizes: Sequence[int]) -> None:
+    if not sample_sizes or min(sample_sizes) < 1:
+        raise ConfigError(f"sample_sizes must hold one positive number for each layer; got {tuple(sample_sizes)}")
+    if max(sample_sizes) > LARGEST_SAMPLE:
+        raise ConfigError(f"sample_sizes must be at most {LARGEST_SAMPLE}; got {tuple(sample_sizes)}")
 
 
 class NeighborLists(Protocol):
@@ -66,8 +70,13 @@ def sample_minibatch(
     kernels.random); an int is a seed from which keys of the nodes are derived. A node met below a target draws under
     a key derived from its path, so every occurrence has its own sample and no draw depends on the rest of the batch.
     """
+    if not isinstance(targets, Tensor) or targets.dim() != 1 or targets.is_floating_point():
+        raise ConfigError("targets must be a tensor of node numbers, (B,)")
     if isinstance(keys, int):
         keys = Stream(keys, "neighbors").keys(targets)
+    if len(keys) != len(targets):
+        raise ConfigError(f"keys must name the draws of each of the {len(targets)} targets; got {len(keys)}")
+    _check_sizes(sample_sizes)
     return (_redrawn if redraw else _reused)(graph, targets, sample_sizes, keys)
 
 
@@ -77,7 +86,7 @@ def _redrawn(graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int],
         count, size = len(rows), sample_sizes[k - 1]
         rows, keys, present, draw = _extended(graph, rows, keys, k, size)  # lines 3-5: B^{k-1} is B^k, then N_k(B^k)
         layers.insert(0, (Consecutive(count, size, present, draw),))
-    indptr, indices, at = graph.csr_of(rows)  # lines 3-5 for k = 1: N_1(B^1) keeps node numbers, and B^0 is not listed
+    indptr, indices, at = graph.csr_of(rows)  # lines 3-5 for k = 1: neighbors stay node numbers; `compact` lists B^0
     index, present, draw = sample_last_hop(indptr, indices, at, keys, 1, sample_sizes[0])
     index = index if at is rows else torch.where(present[:, None], index, rows[:, None])
     return Minibatch(((Dense(index, present, draw, rows),), *layers))
