@@ -20,9 +20,9 @@ from tuned import chosen, grid, row
 
 from graphsage.baselines.features import logistic_regression
 from graphsage.checksummed_json import read_checksummed
-from graphsage.datasets.table_spec import TableSpec
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.experiments.record import hardware, versions, write_result
+from graphsage.tables.spec import TableSpec
 from graphsage.training.score import Score, Scorer, opened
 
 GRAPHS = ("amazon_photo", "amazon_cs", "pubmed", "coauthor_cs")

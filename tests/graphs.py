@@ -45,7 +45,8 @@ def full_graphs(draw: Callable[..., Any], max_nodes: int = 8) -> Graph:
         labels = draw(st.lists(row, min_size=n, max_size=n))
         columns["labels"] = np.array(labels, np.uint8 if many else np.int64)
         columns["class_names"] = draw(st.sampled_from([None, [f"class {i}" for i in range(width)]]))
-    kind = draw(st.sampled_from([None, st.text(max_size=4), st.integers(-(2**63), 2**63 - 1)]))
+    words = st.text(min_size=1, max_size=4).filter(str.strip)
+    kind = draw(st.sampled_from([None, words, st.integers(-(2**63), 2**63 - 1)]))
     if kind is not None:
         columns["ids"] = draw(st.lists(kind, min_size=n, max_size=n, unique=True))
     whole = st.integers(-(2**40), 2**40)

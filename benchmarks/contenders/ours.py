@@ -7,7 +7,6 @@ import torch
 from benchmarks.contenders.files import FOLDER, write_tables
 from benchmarks.contenders.serve import Task, serve
 from benchmarks.ours import Ours
-from graphsage.datasets.table_spec import TableSpec
 from graphsage.datasets.tables import open_tables
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
@@ -15,6 +14,7 @@ from graphsage.inference.embed import embed_exact
 from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import sample_minibatch
 from graphsage.sampling.walks import random_walks
+from graphsage.tables.spec import TableSpec
 from graphsage.training.config import Config
 from graphsage.training.objectives.supervised import Labeled, Supervised
 

@@ -11,7 +11,6 @@ from graphsage.version import __version__ as __version__
 if TYPE_CHECKING:
     from graphsage.datasets.dataset import Dataset as Dataset
     from graphsage.datasets.open import open_data as open_data
-    from graphsage.datasets.table_spec import TableSpec as TableSpec
     from graphsage.datasets.tables import open_tables as open_tables
     from graphsage.errors import BundleError as BundleError
     from graphsage.errors import ConfigError as ConfigError
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from graphsage.model.encoder import EncoderConfig as EncoderConfig
     from graphsage.sampling.minibatch import sample_minibatch as sample_minibatch
     from graphsage.sampling.minibatch import whole_graph as whole_graph
+    from graphsage.tables.spec import TableSpec as TableSpec
     from graphsage.training.config import Config as Config
     from graphsage.training.train import train as train
 
@@ -58,7 +58,7 @@ _HOME = {
     "Model": "graphsage.inference.model",
     "OutputError": "graphsage.errors",
     "Split": "graphsage.graph.split",
-    "TableSpec": "graphsage.datasets.table_spec",
+    "TableSpec": "graphsage.tables.spec",
     "cap_degrees": "graphsage.graph.cap",
     "gather_max": "graphsage.kernels.gather",
     "gather_mean": "graphsage.kernels.gather",

@@ -53,7 +53,7 @@ def test_info_shows_a_run(graphsage: Command, run: Path, data: Path) -> None:
     model = load(run)
     assert model.head is not None
     count = sum(p.numel() for module in (model.encoder, model.head) for p in module.parameters())
-    wanted = {"kind": "run", "finished": True, "data": str(data), "split": "given", "bundle_format": 1,
+    wanted = {"kind": "run", "finished": True, "data": str(data), "split": "given", "bundle_format": 2,
               "parameters": count, "features": 7, "dim": 8, "classes": list(KINDS), "num_classes": 3}  # fmt: skip
     assert {name: facts[name] for name in wanted} == wanted
     assert facts["settings"]["sample_sizes"] == [4, 3]

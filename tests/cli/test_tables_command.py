@@ -13,15 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from command_line import Command
-from tables import COLUMNS, KINDS, ROLES, SMALL, edge_rows, node_rows, write_csv
 
 from graphsage.cli.main import main
-from graphsage.datasets.table_spec import TableSpec
 from graphsage.datasets.tables import open_tables
 from graphsage.errors import DataError
 from graphsage.inference.export import graph_for
 from graphsage.inference.model import Model, load
+from graphsage.tables.spec import TableSpec
 from graphsage.training.train import train
+from tables import COLUMNS, KINDS, ROLES, SMALL, edge_rows, node_rows, write_csv
 
 NEW = 5  # nodes of the full tables that the run never saw
 
@@ -105,7 +105,7 @@ def test_a_run_is_repeated_from_its_file_and_from_a_table_in_toml(
     ("content", "part"),
     [
         ("[data]\nlabels = 'x'", "[data]: there is no setting 'labels'"),
-        ("[data]\nedges = 5", "[data]: edges: input should be a valid string"),
+        ("[data]\nedges = 5", "edges must be a path, a pandas, polars or Arrow table"),
         ("[data]\nnodes = 'n.csv'", "a graph needs edges"),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from command_line import Command
 
-from graphsage.datasets.table_spec import TableSpec
+from graphsage.tables.spec import TableSpec
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text("utf-8")
 

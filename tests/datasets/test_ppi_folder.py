@@ -76,7 +76,7 @@ def links(*pairs: tuple[Any, Any]) -> dict[str, Any]:
             r"feats.npy must have the same columns in each part; .*'valid_feats.npy': 5",
         ),
         ({"test_labels": np.ones((1, 5), int)}, r"labels.npy must have the same columns in each part"),
-        ({"valid_feats": np.array([[0, 1], [0, np.inf]])}, r"valid_feats.npy row 1 holds NaN or infinity"),
+        ({"valid_feats": np.array([[0, 1], [0, np.inf]])}, r"valid_feats.npy row 2 holds NaN or infinity"),
         ({"valid_labels": np.array([[0, 1, 0], [0, 2, 0]])}, r"valid_labels.npy row 1 has 2 for label 1"),
         ({"valid_graph": links((0, 1), (1, 2))}, r"valid_graph.json: links row 1 points at 2; .* nodes are 0 to 1"),
         ({"valid_graph": links((-1, 1))}, r"valid_graph.json: links row 0 points at -1"),

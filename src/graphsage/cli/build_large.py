@@ -45,9 +45,9 @@ def tables(
     if edges is None:
         raise ConfigError("a graph needs edges: give --edges FILE")
     check_free(out, overwrite)
-    from graphsage.datasets.large_tables import build_large
-    from graphsage.datasets.table_spec import TableSpec
+    from graphsage.datasets.table_folder import build_large
     from graphsage.graph.external.size import parse_size
+    from graphsage.tables.spec import TableSpec
 
     given = columns.table_values(None, None, edges=edges, nodes=nodes, id=id, source=source, target=target,
                                  directed=directed, unknown_nodes=unknown_nodes, delimiter=delimiter, vectors=vectors,

@@ -69,7 +69,7 @@ def from_table(table: dict[str, Any], path: Path) -> Settings:
         if not isinstance(value, str):
             raise ConfigError(f"{path}: {name} must be a string; got {value!r}")
     if tables:
-        from graphsage.datasets.table_spec import TableSpec
+        from graphsage.tables.spec import TableSpec
 
         tables = checked(tables, f"{path}: [data]", TableSpec)
     return Settings(checked(table, str(path)), where.get("data"), where.get("split"), tables)

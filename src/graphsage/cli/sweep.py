@@ -95,7 +95,7 @@ def _opened(around: "Settings", device: str) -> "tuple[Scorer, str | dict[str, A
     import dataclasses
 
     from graphsage.cli.output import data_summary, say, working
-    from graphsage.datasets.table_spec import TableSpec
+    from graphsage.tables.spec import TableSpec
     from graphsage.training.score import Scorer, dataset, labeled_parts
     from graphsage.training.train import choose_device
 

@@ -21,17 +21,18 @@ EdgeTable = Annotated[str | None, _option("--edges", "Edge table, in the same fo
 Id = Annotated[str | None, _option("--id", "Column of the nodes' ids.", TABLES, "COLUMN", "id, node, node_id, name")]
 Source = Annotated[str | None, _option("--source", "Column of the edges.", TABLES, "COLUMN", "source, src, from")]
 Target = Annotated[str | None, _option("--target", "Column of the edges.", TABLES, "COLUMN", "target, dst, to")]
-Directed = Annotated[bool | None, _option("--directed", "Nodes hear only from those that point at them.", TABLES)]
+Directed = Annotated[bool | None, _option("--directed", "Aggregate in-neighbors only.", TABLES)]
 UnknownNodes = Annotated[
     str | None,
     _option("--unknown-nodes", "Edges to nodes that the node table lacks.", TABLES, "error|drop|add", "error"),
 ]
-Delimiter = Annotated[str | None, _option("--delimiter", "Sign between the cells of a CSV file.", TABLES, "SIGN", ",")]
+Delimiter = Annotated[str | None, _option("--delimiter", "Field separator of CSV files.", TABLES, "CHARACTER", ",")]
 Label = Annotated[
     str | None, _option("--label", "Column of the classes; cells with ; or lists are many labels.", COLUMNS, "COLUMN")
 ]
 Text = Annotated[
-    list[str] | None, _option("--text", "Column of text. May be repeated, as those below.", COLUMNS, "COLUMN")
+    list[str] | None,
+    _option("--text", "Column of text, or a pattern such as 'f*'. May be repeated, as those below.", COLUMNS, "COLUMN"),
 ]
 TextMethod = Annotated[
     str | None,

@@ -6,8 +6,8 @@ from graphsage.errors import DataError
 
 if TYPE_CHECKING:
     from graphsage.datasets.dataset import Dataset
-    from graphsage.datasets.table_spec import TableSpec
     from graphsage.graph.split import Split
+    from graphsage.tables.spec import TableSpec
 
 SHOWN = 8
 

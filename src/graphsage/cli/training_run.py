@@ -173,8 +173,8 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
         place = lasting_name(chosen.data)
         return data, split_name, place, {"data": place}
     from graphsage.cli.table_summary import check_classes, table_summary
-    from graphsage.datasets.table_spec import TableSpec
     from graphsage.datasets.tables import open_tables
+    from graphsage.tables.spec import TableSpec
 
     spec = TableSpec.from_dict(chosen.tables)
     with working(f"reading {spec.name}"):

@@ -12,11 +12,6 @@ import numpy as np
 import torch
 
 from graphsage.datasets.component import Array, largest_component
-from graphsage.datasets.table_cells import cells, guess
-from graphsage.datasets.table_edges import read_edges
-from graphsage.datasets.table_files import open_table
-from graphsage.datasets.table_spec import ID, SOURCE, TARGET
-from graphsage.datasets.tables import node_ids
 from graphsage.errors import DataError
 from graphsage.features.degree import degree_features
 from graphsage.features.recipe import Column
@@ -25,6 +20,11 @@ from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, training_graph, with_validation
 from graphsage.graph.storage import save_graph
 from graphsage.kernels.random import Stream
+from graphsage.tables.columns import cells
+from graphsage.tables.ids import node_ids, read_edges
+from graphsage.tables.messages import CellError
+from graphsage.tables.source import open_table
+from graphsage.tables.spec import ID, SOURCE, TARGET, guess
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,14 +51,16 @@ def build_citation(source: Citations, out: Path) -> Graph:
     name = guess(table, None, ID, "id")
     table.need([source.label, source.year, *source.text])
     read = table.read(list(dict.fromkeys([name, source.label, source.year, *source.text])))
-    known = node_ids(table, name, read[name])
-    years, labels = _years(cells(read[source.year]), source), [str(cell or "") for cell in cells(read[source.label])]
+    known = node_ids(read[name], name, table.place)
+    with table.place.naming():
+        years = _years(cells(read[source.year]), source.year)
+    labels = [str(cell or "") for cell in cells(read[source.label])]
     wanted = (years >= source.first_year) & (years <= source.last_year) & (np.array(labels) != "")
     if source.fields:
         wanted &= np.isin(np.array(labels), source.fields)
     citations = open_table(str(source.edges))
     ends = (guess(citations, None, SOURCE, "source"), guess(citations, None, TARGET, "target"))
-    pairs = np.asarray(read_edges(citations, *ends, known, unknown="drop", time=None).pairs, np.int64).reshape(-1, 2)
+    pairs = read_edges(citations, ends, known, "drop").pairs
     pairs = pairs[wanted[pairs].all(axis=1)]
     rows, edges = _papers(len(known), pairs, wanted)
     names = sorted({labels[row] for row in rows})
@@ -104,13 +106,11 @@ def split_by_year(years: Array, source: Citations) -> Split:
     return with_validation(Split.masks(~later, test=later), Stream(source.seed, "citation split"))
 
 
-def _years(column: Column, source: Citations) -> Array:
+def _years(column: Column, name: str) -> Array:
     years = np.empty(len(column), np.int64)
     for row, cell in enumerate(column):
         try:
             years[row] = int(str(cell)[:4])
         except ValueError:
-            raise DataError(
-                f"{source.nodes} column {source.year!r} row {row + 1} is {cell!r}; it must be a year"
-            ) from None
+            raise CellError(name, row, f"is {cell!r}; it must be a year") from None
     return years

@@ -1,5 +1,6 @@
 """A data set: a graph, its named splits, and the columns from which features are still to be computed."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from graphsage.features.recipe import Column
 from graphsage.features.text import TfidfSvd
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
+from graphsage.tables.messages import Place
 
 
 def text_plan(*columns: str) -> FeaturePlan:
@@ -34,8 +36,8 @@ class Dataset:
     """Edges that were left out because an end of theirs is not a node."""
     about: dict[str, Any] = field(default_factory=dict)
     """How to open it again; a model that is trained on it remembers this."""
-    place: str | None = None
-    """The file that the columns come from, for messages about them."""
+    place: Place | None = None
+    """The table that the columns come from, for messages."""
     fitted: FittedFeatures | None = None
     """What the graph's features were made by, where they were made from columns."""
     _made: list[tuple[Split, Graph, FittedFeatures]] = field(default_factory=list, init=False, repr=False)
@@ -84,9 +86,5 @@ class Dataset:
         return self._made[0][1:]
 
     def _fit(self, plan: FeaturePlan, split: Split) -> tuple[FittedFeatures, Any]:
-        try:
+        with nullcontext() if self.place is None else self.place.naming():
             return plan.fit(self.columns, split.nodes("train").numpy(), cache.fit_one)
-        except DataError as error:
-            if self.place is None:
-                raise
-            raise DataError(f"{self.place}: {error}") from error

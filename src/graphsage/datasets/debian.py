@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from graphsage.atomic import atomic_folder
-from graphsage.datasets.table_spec import TableSpec
 from graphsage.errors import DataError
+from graphsage.tables.spec import TableSpec
 
 RELEASES = ("bullseye", "bookworm", "trixie", "forky", "sid")
 KINDS = {"Pre-Depends": "depends", "Depends": "depends", "Recommends": "recommends", "Suggests": "suggests"}

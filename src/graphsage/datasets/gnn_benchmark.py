@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphsage.datasets.dataset import Dataset
-from graphsage.datasets.reading import naming
+from graphsage.datasets.file_readers import naming
 from graphsage.errors import DataError
 from graphsage.graph.convert.scipy import dense, from_scipy
 from graphsage.graph.npz import Archive, read_sparse

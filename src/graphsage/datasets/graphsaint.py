@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from graphsage.datasets.dataset import Dataset
-from graphsage.datasets.reading import check_count, naming, read_json, read_table, undirected
+from graphsage.datasets.file_readers import check_count, naming, read_json, read_table, undirected
 from graphsage.errors import DataError
 from graphsage.graph.npz import Archive, read_sparse
 from graphsage.graph.split import NONE, TEST, TRAIN, VAL, Split

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from graphsage.datasets.dataset import Dataset
-from graphsage.datasets.reading import naming
+from graphsage.datasets.file_readers import naming
 from graphsage.errors import ConfigError, DataError
 from graphsage.graph.convert.networkx import from_networkx
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from graphsage.datasets.dataset import Dataset
-from graphsage.datasets.reading import naming
+from graphsage.datasets.file_readers import naming
 from graphsage.graph.convert.ogb import graph_and_splits
 from graphsage.graph.convert.ogb import is_ogb_folder as is_ogb_folder
 

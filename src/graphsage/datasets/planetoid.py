@@ -13,8 +13,8 @@ import numpy.typing as npt
 import torch
 
 from graphsage.datasets.dataset import Dataset
+from graphsage.datasets.file_readers import naming
 from graphsage.datasets.pickles import read_pickle
-from graphsage.datasets.reading import naming
 from graphsage.errors import DataError
 from graphsage.graph.build import from_edges
 from graphsage.graph.convert.scipy import dense

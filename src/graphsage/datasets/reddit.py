@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from graphsage.datasets.dataset import Dataset
-from graphsage.datasets.reading import check_count, naming, undirected
+from graphsage.datasets.file_readers import check_count, naming, undirected
 from graphsage.errors import DataError
 from graphsage.graph.npz import Archive, Array, read_sparse
 from graphsage.graph.split import NONE, Split

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from graphsage.datasets.dataset import Dataset
-from graphsage.datasets.reading import check_count, read_column, read_features, read_json, read_list, read_table
+from graphsage.datasets.file_readers import check_count, read_column, read_features, read_json, read_list, read_table
 from graphsage.errors import DataError
 from graphsage.graph.build import from_edges
 from graphsage.graph.split import NONE, TEST, TRAIN, VAL, Split

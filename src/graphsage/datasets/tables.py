@@ -1,165 +1,127 @@
-"""Two tables -> a data set: nodes with their columns, edges between them, labels, times and splits."""
+"""Two tables in memory -> a data set: the graph, its splits, and the columns that become features."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 import torch
 
 from graphsage.datasets.dataset import Dataset
-from graphsage.datasets.table import Table
-from graphsage.datasets.table_cells import cells, guess, ids, number_cells, reading
-from graphsage.datasets.table_edges import Edges, read_edges
-from graphsage.datasets.table_files import open_table
-from graphsage.datasets.table_labels import Labels, read_labels
-from graphsage.datasets.table_plan import feature_plan, read_feature
-from graphsage.datasets.table_spec import ID, SOURCE, TARGET, TableSpec, is_vector_file
-from graphsage.datasets.table_splits import read_split, time_split
-from graphsage.datasets.table_time import TimeScale
-from graphsage.datasets.vector_files import read_vector_file
+from graphsage.datasets.file_readers import read_vector_file
 from graphsage.errors import ConfigError, DataError
-from graphsage.features.recipe import Column
+from graphsage.features.categorical import Categorical
+from graphsage.features.dates import Dates
+from graphsage.features.numeric import Numeric
+from graphsage.features.pipeline import FeaturePlan, Step
+from graphsage.features.ready import Ready
+from graphsage.features.recipe import Column, Recipe
+from graphsage.features.sentences import Sentences
+from graphsage.features.text import TfidfSvd
+from graphsage.features.word2vec import Word2Vec
+from graphsage.features.word_vectors import WordVectors
 from graphsage.graph.build import from_edges
 from graphsage.graph.ids import NodeIds
-from graphsage.graph.split import Split
+from graphsage.graph.split import NONE, PARTS, Split
+from graphsage.tables import values
+from graphsage.tables.columns import TimeScale, cells, number_cells
+from graphsage.tables.ids import id_arrays
+from graphsage.tables.memory import ReadTables, read_tables
+from graphsage.tables.spec import TableSpec, is_vector_file
+
+SPLIT_CODES = {**PARTS, "": NONE}
+_READ: dict[str, Any] = {  # the cells of a column, and how a recipe wants them
+    "text": (cells, values.texts),
+    "numeric": (number_cells, values.numbers),
+    "log_numeric": (number_cells, values.numbers),
+    "categorical": (cells, values.categories),
+    "dates": (cells, values.days),
+    "vectors": (cells, values.vectors),
+}
 
 
 def open_tables(spec: TableSpec) -> Dataset:
     """The data set that `spec` describes. Splits: `given` (a split column), `time` (a time column) and `random`; the
     first of them that there is, is the default."""
-    nodes = None if spec.nodes is None else open_table(spec.nodes, spec.delimiter)
-    edges = open_table(spec.edges, spec.delimiter)
-    source, target = edge_columns(edges, spec)
-    read, known = ({}, None) if nodes is None else _read_nodes(nodes, spec)
-    if known is not None and not len(known):
-        raise DataError(f"{spec.nodes} has no row below its header; a graph needs at least one node")
-    if spec.edge_time is not None:
-        edges.need([spec.edge_time])
-    found = read_edges(edges, source, target, known, unknown=spec.unknown_nodes, time=spec.edge_time)
-    n = 0 if found.known is None else len(found.known)
-    if n == 0:
-        raise DataError(f"{spec.edges if nodes is None else spec.nodes} has no row; a graph needs at least one node")
-    added = 0 if known is None else n - len(known)
-    if added and spec.time is not None:
-        raise ConfigError(f"unknown_nodes add: {added} nodes would have no time; leave time out, or drop them")
-    columns = _feature_columns(nodes, spec, read, added)
-    labels = None
-    if nodes is not None and spec.label is not None:
-        labels = _labels(nodes, spec, read[spec.label], added)
-    time, edge_time, scale = _times(nodes, edges, spec, read, found)
+    read = read_tables(spec, SPLIT_CODES)
+    spec = read.spec
+    n, found = len(read.edges.known), read.edges
+    columns = _feature_columns(read)
     graph = from_edges(
         found.pairs,
         n,
-        labels=None if labels is None else labels.numbers,
-        class_names=None if labels is None else labels.names,
-        ids=NodeIds.of(found.known.to_pylist()),
-        time=time,
-        edge_time=edge_time,
+        labels=None if read.labels is None else read.labels.numbers,
+        class_names=None if read.labels is None else read.labels.names,
+        ids=NodeIds.from_arrays(id_arrays(found.known)),
+        time=read.time,
+        edge_time=read.edge_time,
         directed=spec.directed,
     )
     splits = {}
-    if nodes is not None and spec.split_column is not None:
-        name = spec.split_column
-        splits["given"] = reading(nodes, read_split, _padded(cells(read[name]), added), name)
-    if graph.time is not None and scale is not None:
-        splits["time"] = time_split(graph.time, scale, spec)
+    if read.split is not None:
+        splits["given"] = Split(torch.from_numpy(read.split))
+    if graph.time is not None and read.scale is not None:
+        splits["time"] = _time_split(graph.time, read.scale, spec)
     splits["random"] = Split.random(n, spec.fractions, spec.split_seed)
+    about = {"data": spec.name, "tables": spec.lasting().as_dict()}
     return Dataset(spec.name, graph, splits, next(iter(splits)), columns=columns, plan=feature_plan(spec),
-                   dropped_edges=found.dropped, place=None if spec.nodes is None else str(spec.nodes),
-                   about={"data": spec.name, "tables": spec.lasting().as_dict()})  # fmt: skip
+                   dropped_edges=found.dropped, place=read.place, about=about)  # fmt: skip
 
 
-def edge_columns(table: Table, spec: TableSpec) -> tuple[str, str]:
-    """The names of the source and target columns."""
-    source = guess(table, spec.source, SOURCE, "source")
-    target = guess(table, spec.target, TARGET, "target")
-    if source == target:
-        raise ConfigError(f"{table.place}: source and target are the same column, {source!r}")
-    return source, target
+def feature_plan(spec: TableSpec) -> FeaturePlan | None:
+    """None if no column becomes a feature."""
+    steps = [Step(_text(spec), spec.text)] if spec.text else []
+    steps += [Step(Numeric(), (name,)) for name in spec.numeric]
+    steps += [Step(Numeric(log=True), (name,)) for name in spec.log_numeric]
+    steps += [Step(Categorical(), (name,)) for name in spec.categorical]
+    steps += [Step(Dates(), (name,)) for name in spec.dates]
+    steps += [Step(Ready(), (Path(name).stem if is_vector_file(name) else name,)) for name in spec.vectors]
+    return FeaturePlan(tuple(steps)) if steps else None
 
 
-def node_ids(table: Table, name: str, array: Any) -> Any:
-    """The ids of a node table, checked to be different."""
-    found = ids(array, name, table.place)
-    if len(found.unique()) < len(found):
-        rows: dict[Any, list[int]] = {}
-        for row, value in enumerate(found.to_pylist(), 1):
-            rows.setdefault(value, []).append(row)
-        twice = {value: places for value, places in rows.items() if len(places) > 1}
-        shown = [f"{value!r:.60} (rows {', '.join(map(str, p[:3]))})" for value, p in list(twice.items())[:3]]
-        count = f"{len(twice)} ids more than once" if len(twice) > 1 else "an id more than once"
-        raise DataError(f"{table.place} column {name!r} has {count}: {', '.join(shown)}; ids must differ")
-    return found
+def _text(spec: TableSpec) -> Recipe:
+    model = spec.text_model or ""
+    if spec.text_method == "vectors":
+        return WordVectors(path=model)
+    if spec.text_method == "sentences":
+        return Sentences(path=model)
+    if spec.text_method == "word2vec":
+        return Word2Vec() if spec.text_dim is None else Word2Vec(dim=spec.text_dim)
+    return TfidfSvd() if spec.text_dim is None else TfidfSvd(dim=spec.text_dim)
 
 
-def _read_nodes(table: Table, spec: TableSpec) -> tuple[dict[str, Any], Any]:
-    """The Arrow columns that are needed, and the ids."""
-    name = guess(table, spec.id, ID, "id")
-    named = [c for c in (spec.label, spec.time, spec.split_column) if c is not None]
-    used = [c for c in spec.features if not is_vector_file(c)]
-    for column in used:
-        if column == name:
-            raise ConfigError(f"column {column!r} of {table.place} is the id; it cannot be a feature too")
-    read = table.read(list(dict.fromkeys([name, *named, *used])))
-    return read, node_ids(table, name, read[name])
-
-
-def _feature_columns(nodes: Table | None, spec: TableSpec, read: dict[str, Any], added: int) -> dict[str, Column]:
+def _feature_columns(read: ReadTables) -> dict[str, Column]:
+    """The columns as their recipes want them; a cell that cannot be read is an error with its row."""
     columns: dict[str, Column] = {}
-    if nodes is None:
-        return columns
-    for kind, name in [(kind, name) for kind, names in _kinds(spec) for name in names]:
-        if kind == "vectors" and is_vector_file(name):
+    for role, name in read.spec.features_by_role:
+        assert read.place is not None
+        if read.added and role == "vectors":
+            raise ConfigError(f"unknown_nodes add: {read.added} nodes would have no vector ({name}); drop them")
+        if is_vector_file(name) and role == "vectors":
             stem, matrix = Path(name).stem, read_vector_file(Path(name))
-            rows = len(next(iter(read.values())))
-            if len(matrix) != rows:
-                raise DataError(f"{name} has {len(matrix)} rows, but {nodes.place} has {rows}; they must match")
-            if stem in columns or stem in read:
+            if len(matrix) != len(read.edges.known):
+                raise DataError(f"{name} has {len(matrix)} rows, but {read.place} has {len(read.edges.known)}; "
+                                "they must match")  # fmt: skip
+            if stem in columns or stem in read.columns:
                 raise ConfigError(f"{name} would be the column {stem!r}, which there is already; rename the file")
             columns[stem] = matrix
-        else:
-            column = number_cells(read[name]) if kind == "numeric" else cells(read[name])
-            columns[name] = reading(nodes, read_feature, kind, column, name)
-        if added and kind == "vectors":
-            raise ConfigError(f"unknown_nodes add: {added} nodes would have no vector ({name}); drop them")
-    return {name: _padded(column, added) for name, column in columns.items()}
+            continue
+        take, make = _READ[role]
+        with read.place.naming():
+            columns[name] = make(take(read.columns[name]), name)
+    return columns
 
 
-def _kinds(spec: TableSpec) -> list[tuple[str, tuple[str, ...]]]:
-    return [("text", spec.text), ("numeric", spec.numeric), ("numeric", spec.log_numeric),
-            ("categorical", spec.categorical), ("dates", spec.dates), ("vectors", spec.vectors)]  # fmt: skip
-
-
-def _labels(nodes: Table, spec: TableSpec, array: Any, added: int) -> Labels:
-    name = spec.label or ""
-    column = _padded(cells(array), added)
-    labels = reading(nodes, read_labels, column, name, spec.label_separator, spec.multilabel)
-    if not labels.names:
-        raise DataError(f"{nodes.place} column {name!r} has no label in any row; choose another label, or none")
-    return labels
-
-
-def _times(
-    nodes: Table | None, edges: Table, spec: TableSpec, read: dict[str, Any], found: Edges
-) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None, TimeScale | None]:
-    time = edge_time = scale = None
-    if nodes is not None and spec.time is not None:
-        name, values = spec.time, cells(read[spec.time])
-        scale = reading(nodes, TimeScale.of, values, name, spec.time_order)
-        time = reading(nodes, scale.read, values, name)
-    if spec.edge_time is not None and found.time is not None:
-        name, values = spec.edge_time, found.time
-        ruler = scale or reading(edges, TimeScale.of, values, name, spec.time_order)
-        edge_time = reading(edges, ruler.read, values, name)
-    return time, edge_time, scale
-
-
-def _padded(column: Column, added: int) -> Column:
-    """`column` with missing values for nodes that only the edges know."""
-    return [*column, *[None] * added] if added else column
+def _time_split(time: torch.Tensor, scale: TimeScale, spec: TableSpec) -> Split:
+    """By `train_until` and `val_until`, or by fractions of the nodes."""
+    if spec.train_until is None:
+        return Split.by_time(time, spec.fractions)
+    train_end = scale.until(spec.train_until, "train_until")
+    val_end = train_end if spec.val_until is None else scale.until(spec.val_until, "val_until")
+    if val_end < train_end:
+        raise ConfigError(f"val_until ({spec.val_until}) is before train_until ({spec.train_until})")
+    if not bool((time <= train_end).any()):
+        raise DataError(f"no node is from {spec.train_until} or before: there is nothing to train on")
+    return Split.at_times(time, train_end, val_end)
 
 
 def new_labels_only_in(data: Dataset, split: Split, part: str = "test") -> dict[str, int]:
@@ -176,8 +138,3 @@ def new_labels_only_in(data: Dataset, split: Split, part: str = "test") -> dict[
         )
         counts.append(summed.tolist())
     return {name: here for name, seen, here in zip(names, *counts, strict=True) if here and not seen}
-
-
-def to_arrow(values: Sequence[str | int]) -> Any:
-    """Ids of a graph as the Arrow array that edges are looked up in."""
-    return pa.array(values, pa.int64() if values and isinstance(values[0], int) else pa.large_string())

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsage.errors import BundleError, DataError
-from graphsage.features import values
+from graphsage.errors import BundleError
 from graphsage.features.recipe import Columns, Floats, OneColumn, Rows, State, only, read_field, take
+from graphsage.tables import values
+from graphsage.tables.messages import CellError
 
 _FIRST, _LAST = -719_162, 2_932_896  # the years 1 to 9999
 
@@ -46,7 +47,7 @@ class FittedDates(OneColumn):
         day = np.where(missing, self.median, found)
         bad = np.flatnonzero((day < _FIRST) | (day > _LAST))
         if len(bad):
-            raise DataError(f"column {self.name!r} row {bad[0] + 1} is no day of the years 1 to 9999")
+            raise CellError(self.name, int(bad[0]), "is no day of the years 1 to 9999")
         whole = np.floor(day).astype(np.int64).astype("datetime64[D]")
         months = whole.astype("datetime64[M]").astype(np.int64)  # since January 1970
         angle = 2 * np.pi * (months % 12) / 12

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import BundleError
-from graphsage.features import values
 from graphsage.features.recipe import Columns, Floats, OneColumn, Rows, State, only, read_field, take
+from graphsage.tables import values
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from graphsage.features import values
 from graphsage.features.recipe import Columns, Floats, OneColumn, Rows, State, only, read_field, take
+from graphsage.tables import values
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What every way of making features has in common: a recipe is fitted on training rows, then applied to any rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import BundleError, DataError
+from graphsage.tables.values import Column as Column
 
-Column = Sequence[Any] | npt.NDArray[Any]
 Columns = Mapping[str, Column]
 Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]

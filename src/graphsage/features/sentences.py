@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import ConfigError
-from graphsage.features import values
 from graphsage.features.recipe import Columns, Floats, Rows, State, read_field, read_words, take
+from graphsage.tables import values
 
 _INSTALL = "sentence features need sentence-transformers; install it with: pip install 'graphsage[sentences]'"
 

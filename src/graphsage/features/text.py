@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import BundleError, ConfigError, DataError, one_or_more
-from graphsage.features import values
 from graphsage.features.recipe import Columns, Floats, State, read_array, take
+from graphsage.tables import values
 
 _EDGES = re.compile(r"^\W+|[\W_]+$")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")

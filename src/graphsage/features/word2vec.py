@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import BundleError, ConfigError, DataError, one_or_more
-from graphsage.features import values
 from graphsage.features.recipe import Columns, Floats, Rows, State, read_array, read_field, read_words, take
 from graphsage.features.words import average, words_of
+from graphsage.tables import values
 
 _INSTALL = "word2vec features need gensim; install it with: pip install 'graphsage[text]'"
 

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import ConfigError, DataError
-from graphsage.features import values
 from graphsage.features.recipe import Columns, Floats, Rows, State, read_array, read_words, take
 from graphsage.features.vector_file import read_vectors
 from graphsage.features.words import average, words_of
+from graphsage.tables import values
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,9 @@ from typing import Any
 
 from graphsage.datasets.dataset import Dataset
 from graphsage.datasets.open import open_data
-from graphsage.datasets.table_spec import TableSpec
 from graphsage.datasets.tables import open_tables
 from graphsage.errors import ConfigError
+from graphsage.tables.spec import TableSpec
 
 
 def table_spec(about: dict[str, Any]) -> TableSpec | None:

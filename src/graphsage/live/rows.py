@@ -11,12 +11,14 @@ import numpy.typing as npt
 from graphsage.errors import DataError
 from graphsage.features.degree import BINS
 from graphsage.inference.model import Model
+from graphsage.tables import values
+from graphsage.tables.messages import CellError
 
 Floats = npt.NDArray[np.float32]
 
 
 class RowError(DataError):
-    """A row cannot become features; `row` says which, and nothing of its content is told."""
+    """A row cannot become features. `row` is its index from 0; the message does not repeat its content."""
 
     def __init__(self, row: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -46,14 +48,13 @@ class Rows:
         return made
 
     def _ready(self, row: int, vector: Any) -> Floats:
-        array = np.asarray(vector, np.float64)
-        if array.shape != (self.width,):
+        if np.shape(vector) != (self.width,):
             raise RowError(row, f"features must be {self.width} numbers")
-        with np.errstate(over="ignore"):
-            made = array.astype(np.float32)
-        if not np.isfinite(made).all():
-            raise RowError(row, "features must be finite and fit float32")
-        return made
+        try:
+            made: Floats = values.vectors([vector], "features", self.width)[0]
+            return made
+        except CellError:
+            raise RowError(row, "features must be finite and fit float32") from None
 
     def _transformed(self, rows: list[int], attributes: Sequence[Mapping[str, Any] | None]) -> Floats:
         assert self._fitted is not None
@@ -61,18 +62,12 @@ class Rows:
             missing = [name for name in self.columns if name not in (attributes[row] or {})]
             if missing:
                 raise RowError(row, f"attributes must have {' and '.join(map(repr, self.columns))}; null for unknown")
+        columns = {name: [(attributes[row] or {})[name] for row in rows] for name in self.columns}
         try:
-            return self._fitted.transform(self._columns(rows, attributes))
-        except (DataError, ValueError, OverflowError):
-            for row in rows:  # find the one that cannot be read
-                try:
-                    self._fitted.transform(self._columns([row], attributes))
-                except (DataError, ValueError, OverflowError):
-                    raise RowError(row, "attributes hold a value that the model's features cannot read") from None
-            raise
-
-    def _columns(self, rows: list[int], attributes: Sequence[Mapping[str, Any] | None]) -> dict[str, list[Any]]:
-        return {name: [(attributes[row] or {})[name] for row in rows] for name in self.columns}
+            return self._fitted.transform(columns)
+        except (ValueError, OverflowError) as error:
+            problem = "attributes hold a value that the model's features cannot read"
+            raise RowError(rows[getattr(error, "row", 0)], problem) from None
 
 
 def fingerprint(model: Model) -> str:

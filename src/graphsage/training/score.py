@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from graphsage.datasets.table_spec import TableSpec
 from graphsage.errors import DataError
+from graphsage.tables.spec import TableSpec
 from graphsage.training.trials import Result, Trial
 
 if TYPE_CHECKING:

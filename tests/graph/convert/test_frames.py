@@ -1,4 +1,4 @@
-"""Tables of pandas, polars and Arrow."""
+"""Graphs of pandas, polars and Arrow tables. How cells are read is tested in tests/tables."""
 
 import datetime
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import torch
 
 from graphs import neighbor_lists
 from graphsage.errors import DataError
@@ -17,12 +18,8 @@ EDGES = {"source": ["a", "c"], "target": ["b", "b"]}
 NODES = {"id": ["c", "b", "a"], "size": [1.5, 2, 3], "big": [True, False, True], "kind": ["x", None, "w"]}
 
 
-def arrow(**columns: Any) -> Any:
-    return pa.table(columns)
-
-
 def test_ids_of_the_node_table_give_the_rows() -> None:
-    graph = Graph.from_pandas(pd.DataFrame(EDGES), pd.DataFrame(NODES), features=["size", "big"], label="kind")
+    graph = Graph.from_pandas(pd.DataFrame(EDGES), pd.DataFrame(NODES), features=["size", "b*"], label="kind")
     assert graph.ids is not None
     assert list(graph.ids) == ["c", "b", "a"]
     assert neighbor_lists(graph) == {0: [1], 1: [0, 2], 2: [1]}
@@ -33,34 +30,10 @@ def test_ids_of_the_node_table_give_the_rows() -> None:
     assert graph.labels.tolist() == [1, -1, 0]
 
 
-def test_with_directed_a_target_hears_from_its_sources() -> None:
-    assert neighbor_lists(Graph.from_arrow(arrow(**EDGES), directed=True)) == {0: [], 1: [0, 2], 2: []}
-
-
-def test_without_a_node_table_nodes_are_the_sorted_ids_in_the_edges() -> None:
-    graph = Graph.from_arrow(arrow(src=[30, 10], dst=[20, 30]))
-    assert graph.ids is not None
-    assert list(graph.ids) == [10, 20, 30]
-    assert neighbor_lists(graph) == {0: [2], 1: [2], 2: [0, 1]}
-
-
-def test_without_an_id_column_edges_hold_row_numbers() -> None:
-    graph = Graph.from_arrow(arrow(source=[0], target=[2]), arrow(size=[1.0, 2.0, 3.0]), features="size")
-    assert graph.ids is None
-    assert neighbor_lists(graph) == {0: [2], 1: [], 2: [0]}
-
-
-def test_columns_can_have_any_name() -> None:
-    edges, nodes = pd.DataFrame({"who": [1], "whom": [2]}), pd.DataFrame({"key": [2, 1]})
-    assert neighbor_lists(Graph.from_pandas(edges, nodes, source="who", target="whom", id="key")) == {0: [1], 1: [0]}
-
-
-def test_polars_tables_are_read() -> None:
-    polars = pytest.importorskip("polars")
-    graph = Graph.from_polars(polars.DataFrame(EDGES), polars.DataFrame(NODES), features=["size"])
-    assert neighbor_lists(graph) == {0: [1], 1: [0, 2], 2: [1]}
-    with pytest.raises(DataError, match=r"got LazyFrame; pass .collect\(\)"):
-        Graph.from_polars(polars.DataFrame(EDGES).lazy())
+def test_options_of_tables_are_passed_on() -> None:
+    nodes = {"key": ["a", "b"]}
+    assert neighbor_lists(Graph.from_arrow(EDGES, nodes, id="key", unknown_nodes="drop")) == {0: [1], 1: [0]}
+    assert neighbor_lists(Graph.from_arrow(EDGES, directed=True)) == {0: [], 1: [0, 2], 2: []}
 
 
 def test_categories_of_pandas_are_ids_and_classes() -> None:
@@ -71,19 +44,19 @@ def test_categories_of_pandas_are_ids_and_classes() -> None:
     assert graph.num_edges == 2
 
 
-def test_dates_become_days_and_whole_numbers_stay() -> None:
-    nodes = arrow(id=[0, 1], born=[datetime.date(1970, 1, 2), datetime.date(1971, 1, 1)])
-    edges = arrow(source=[0], target=[1], when=pa.array([datetime.datetime(1970, 1, 11, 23)]))
+def test_dates_become_seconds_and_integers_stay() -> None:
+    nodes = {"id": [0, 1], "born": [datetime.date(1970, 1, 2), datetime.date(1969, 12, 31)]}
+    edges = {"source": [0], "target": [1], "when": pa.array([datetime.datetime(1970, 1, 1, 0, 0, 10, 900_000)])}
     graph = Graph.from_arrow(edges, nodes, time="born", edge_time="when")
     assert graph.time is not None
-    assert graph.time.tolist() == [1, 365]
+    assert graph.time.tolist() == [86_400, -86_400]
     assert graph.edge_time is not None
     assert graph.edge_time.tolist() == [10, 10]
 
 
 def test_a_column_of_train_val_and_test_is_a_split() -> None:
-    nodes = arrow(id=[0, 1, 2, 3], part=["train", "valid", "test", None])
-    _, splits = graph_and_splits(arrow(source=[0], target=[1]), nodes, split="part")
+    nodes = {"id": [0, 1, 2, 3], "part": ["train", "valid", "test", None]}
+    _, splits = graph_and_splits({"source": [0], "target": [1]}, nodes, split="part")
     assert splits["given"].codes.tolist() == [0, 1, 2, 3]
 
 
@@ -92,44 +65,51 @@ def test_lists_are_features_and_many_labels() -> None:
     graph = Graph.from_pandas(pd.DataFrame({"from": [5], "to": [6]}), nodes)
     assert graph.features is not None
     assert graph.features.tolist() == [[1, 2], [3, 4]]
-    assert graph.multilabel
+    assert graph.labels is not None
+    assert graph.labels.tolist() == [[0, 1], [1, 1]]
+
+
+def test_half_precision_stays() -> None:
+    nodes = {"id": [5, 6], "a": np.ones(2, np.float16), "b": [np.zeros(2, np.float16)] * 2}
+    edges = {"source": [5], "target": [6]}
+    made = [Graph.from_arrow(edges, nodes, features=features).features for features in (["a", "b"], ["a", "id"])]
+    assert made[0] is not None
+    assert (made[0].dtype, made[0].shape) == (torch.float16, (2, 3))
+    assert made[1] is not None
+    assert made[1].dtype == torch.float32
+
+
+def test_with_class_names_labels_are_their_numbers() -> None:
+    nodes = {"id": ["a", "b", "c"], "kind": [-1, 1, None]}
+    graph = Graph.from_arrow(EDGES, nodes, label="kind", class_names=["w", "x"])
+    assert graph.labels is not None
+    assert (graph.labels.tolist(), graph.class_names) == ([-1, 1, -1], ("w", "x"))
+    with pytest.raises(DataError, match="nodes column 'kind' holds names; with class_names it must hold their numbers"):
+        Graph.from_arrow(EDGES, NODES, label="kind", class_names=["w", "x"])
 
 
 @pytest.mark.parametrize(
-    ("edges", "nodes", "options", "message"),
+    ("nodes", "options", "message"),
     [
-        ({"a": [1], "b": [2]}, None, {}, "no column is called source or src or from; name it: source=.*there are a, b"),
-        (EDGES, None, {"source": "who"}, "must have one column 'who'; there are source, target"),
-        (EDGES, {"id": ["a", "a", "b", "c"]}, {}, "ids must differ; row 1 repeats 'a'"),
-        (EDGES, {"id": ["a"]}, {}, "3 ends of edges name 2 unknown nodes, such as 'c', 'b'"),
-        (EDGES, {"id": ["a", None]}, {}, "nodes, column id: row 1 is empty; each row needs an id"),
-        (EDGES, {"id": [1, 2]}, {}, "nodes have ids of type int64, edges large_string"),
-        (EDGES, {"name": ["a"]}, {}, "no column of the nodes is called id"),
-        ({"source": [1], "target": ["b"]}, None, {}, "source holds int64 and target large_string"),
-        ({"source": [1.5], "target": [2.0]}, None, {}, "ids must be text or whole numbers; got double"),
-        ({"source": ["a", None], "target": ["a", "b"]}, None, {}, "edges, column source: row 1 is empty"),
-        (EDGES, None, {"label": "kind"}, "columns of the node table; pass it as the second table"),
-        (EDGES, NODES, {"features": ["kind"]}, "nodes, column kind: row 1 is empty; each row needs a number"),
-        (EDGES, NODES, {"features": ["id"]}, "nodes, column id: features must be numbers"),
-        (EDGES, NODES, {"time": "size"}, "nodes, column size: times must be whole numbers or dates; got double"),
-        (EDGES, NODES, {"label": "size"}, "nodes, column size: classes must be whole numbers; node 0 has 1.5"),
-        (EDGES, NODES, {"split": "id"}, "column id must hold train, val, test or nothing; row 0 holds 'c'"),
-        (EDGES, {**NODES, "x": [[1, 2], [1], [1, 2]]}, {}, "lists must have one length; row 0 has 2, row 1 has 1"),
-        (EDGES, {**NODES, "x": [["a"], ["b"], ["c"]]}, {}, "lists must hold numbers"),
-        ({"source": [], "target": []}, None, {}, "at least one node"),
+        (None, {"label": "kind"}, "columns of the node table; pass it as `nodes`"),
+        (NODES, {"features": ["size", "none*"]}, "nodes has no column that matches 'none[*]'; its columns are 'id'"),
+        ({**NODES, "size": [1, None, 2]}, {"features": "size"}, "nodes column 'size' row 2 is missing; fill it"),
+        (
+            {**NODES, "size": [1, 1e300, 2]},
+            {"features": "size"},
+            r"nodes column 'size' row 2 is 1e\+300, beyond float32",
+        ),
+        ({**NODES, "x": [[1, 2], [1], [1, 2]]}, {}, "nodes column 'x' row 2 has 1 numbers; 2 were expected"),
+        ({**NODES, "y": [1, [2], 3]}, {}, "nodes cannot be read as a table"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_used_is_named(edges: Any, nodes: Any, options: dict[str, Any], message: str) -> None:
+)
+def test_what_cannot_be_used_is_named(nodes: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        Graph.from_arrow(arrow(**edges), None if nodes is None else arrow(**nodes), **options)
+        Graph.from_arrow(EDGES, nodes, **options)
 
 
-def test_a_pandas_column_of_mixed_kinds_and_a_doubled_column_are_errors() -> None:
-    with pytest.raises(DataError, match="mixes kinds of values"):
-        Graph.from_pandas(pd.DataFrame({"source": ["a", 1], "target": ["b", "b"]}))
-    with pytest.raises(DataError, match="two columns are called 'source'"):
-        Graph.from_pandas(pd.DataFrame([["a", "b", "c"]], columns=["source", "source", "target"]))
-    with pytest.raises(DataError, match="takes DataFrames; got dict"):
-        Graph.from_pandas(EDGES)
-    with pytest.raises(DataError, match="edges must be an Arrow table; got list"):
-        Graph.from_arrow([1])
+def test_without_class_names_minus_one_is_a_class_with_a_warning() -> None:
+    nodes = {"id": ["a", "b", "c"], "kind": [-1, 1, None]}
+    with pytest.warns(UserWarning, match="-1 is read as a class; leave the cell empty"):
+        graph = Graph.from_arrow(EDGES, nodes, label="kind")
+    assert graph.class_names == ("-1", "1")

@@ -41,16 +41,11 @@ def test_arrow_keeps_everything(graph: Graph) -> None:
     assert facts(Graph.from_arrow(*graph.to_arrow())) == facts(graph)
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
 @given(graph=full_graphs())
-def test_pandas_keeps_everything_but_what_no_column_says(graph: Graph) -> None:
-    edges, nodes = (table.to_pandas() for table in graph.to_arrow())
-    back = Graph.from_pandas(edges, nodes, directed=graph.directed, class_names=graph.class_names)
-    assert facts(back) == facts(graph)
-
-
-@given(graph=full_graphs())
-def test_polars_keeps_everything_but_what_no_column_says(graph: Graph) -> None:
-    polars = pytest.importorskip("polars")
-    edges, nodes = (polars.from_arrow(table) for table in graph.to_arrow())
-    back = Graph.from_polars(edges, nodes, directed=graph.directed, class_names=graph.class_names)
-    assert facts(back) == facts(graph)
+def test_data_frames_keep_everything_but_what_no_column_says(library: str, graph: Graph) -> None:
+    module = pytest.importorskip(library)
+    frames = [table.to_pandas() if library == "pandas" else module.from_arrow(table) for table in graph.to_arrow()]
+    names = graph.class_names or [str(number) for number in range(graph.num_classes)] or None
+    back = Graph.from_pandas(*frames, directed=graph.directed, class_names=names)
+    assert facts(back, "class_names") == facts(graph, "class_names")

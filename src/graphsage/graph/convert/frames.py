@@ -1,53 +1,31 @@
-"""Tables in memory: pandas, polars and Arrow, an edge table and a node table, which may be missing.
-
-Pandas and polars tables become Arrow first, so that one reader serves all. Files are read elsewhere.
-"""
+"""Tables in memory -> a graph: pandas, polars and Arrow tables, or dicts of columns, by the rules of `tables`."""
 
 import json
+import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from graphsage.errors import DataError, GraphError
+from graphsage.errors import DataError
 from graphsage.graph.build import from_edges
-from graphsage.graph.convert.columns import features_of, ids_of, labels_of, times_of
-from graphsage.graph.convert.common import FEATURES, LABELS, TIMES, edges_once, first_of, plain
+from graphsage.graph.convert.common import FEATURES, LABELS, TIMES, Array, edges_once, first_of, labels_from, plain
 from graphsage.graph.graph import Graph
+from graphsage.graph.ids import NodeIds
 from graphsage.graph.split import NONE, PARTS, Split
 
 if TYPE_CHECKING:
     import pyarrow
 
-IDS = ("id", "node_id", "node")
-SOURCES, TARGETS = ("source", "src", "from"), ("target", "dst", "to")
-_ABOUT = b"graphsage"  # key of what a table cannot say in columns, in the metadata of its schema
-_SPLIT_NAMES = {**PARTS, "valid": PARTS["val"], "validation": PARTS["val"]}
-
-
-def from_pandas(edges: Any, nodes: Any = None, **options: Any) -> Graph:
-    """`from_arrow` of pandas DataFrames; their index is not read (`df.reset_index()` makes it a column)."""
-    return from_arrow(_of_pandas(edges), None if nodes is None else _of_pandas(nodes), **options)
-
-
-def from_polars(edges: Any, nodes: Any = None, **options: Any) -> Graph:
-    """`from_arrow` of polars DataFrames; of a LazyFrame pass `.collect()`."""
-    return from_arrow(_of_polars(edges), None if nodes is None else _of_polars(nodes), **options)
-
-
-def from_arrow(edges: Any, nodes: Any = None, **options: Any) -> Graph:
-    """The graph of `graph_and_splits`, which explains the options."""
-    return graph_and_splits(edges, nodes, **options)[0]
+_ABOUT = b"graphsage"  # key of the schema metadata, for what no column holds
 
 
 def graph_and_splits(
     edges: Any,
     nodes: Any = None,
     *,
-    source: str | None = None,
-    target: str | None = None,
-    id: str | None = None,
     features: str | Sequence[str] | None = None,
     label: str | None = None,
     time: str | None = None,
@@ -55,44 +33,63 @@ def graph_and_splits(
     split: str | None = None,
     class_names: Sequence[str] | None = None,
     directed: bool | None = None,
+    **options: Any,
 ) -> tuple[Graph, dict[str, Split]]:
-    """Arrow tables, or anything that exports Arrow. Columns of which none is named are looked for: source or src or
-    from, target or dst or to, id or node_id or node, y or label, time, and x or feature(s) if it holds lists.
+    """The graph of an edge table and a node table, and the split `given` if `split` names a column of the nodes.
 
-    `features` names one column of lists or several of numbers. `label` holds classes, names, or lists of 0 and 1; an
-    empty cell is unknown. Times are whole numbers, or dates, which become days from 1970-01-01. `split` names a
-    column of train, val (or valid) and test, which becomes the split `given`. Without a node table the nodes are the
-    sorted ids in the edges; without an id column the edges hold row numbers. Undirected unless `directed`.
+    `features` names columns of numbers or of lists, or patterns. `label` holds names of classes; with `class_names` it
+    holds their numbers (-1: unknown), or lists of 0 and 1. Undirected unless `directed`. Other options are those of
+    `TableSpec`, such as id, source, target and unknown_nodes. If not named, these columns are looked for: y or label,
+    time, and x or feature(s) if it holds lists.
     """
-    edges = _table(edges, "edges")
-    nodes = None if nodes is None else _table(nodes, "nodes")
-    about = _about(nodes)
-    ends = [ids_of(_chosen(edges, name, guess, of), f"edges, column {of}")
-            for name, guess, of in ((source, SOURCES, "source"), (target, TARGETS, "target"))]  # fmt: skip
-    ids, rows = _rows(nodes, id, ends)
-    edge_time = edge_time or first_of(TIMES, edges.column_names)
-    when = None if edge_time is None else times_of(_named(edges, edge_time), f"edges, column {edge_time}")
-    columns: dict[str, Any] = {}
-    n = len(ids) if nodes is None else nodes.num_rows
-    if nodes is not None:
-        features = features or first_of([c for c in FEATURES if _is_list(nodes, c)], nodes.column_names)
-        label = label or first_of(LABELS, nodes.column_names)
-        time = time or first_of(TIMES, nodes.column_names)
-        if features is not None:
-            wanted = [features] if isinstance(features, str) else list(features)
-            columns["features"] = features_of({name: _named(nodes, name) for name in wanted})
-        if label is not None:
-            columns["labels"], names = labels_of(_named(nodes, label), f"nodes, column {label}")
-            columns["class_names"] = class_names or about.get("class_names") or names
-        if time is not None:
-            columns["time"] = times_of(_named(nodes, time), f"nodes, column {time}")
-        if "graph_number" in nodes.column_names:
-            columns["graph_number"] = times_of(_named(nodes, "graph_number"), "nodes, column graph_number")
-    elif features is not None or label is not None or time is not None or split is not None:
-        raise DataError("features, label, time and split are columns of the node table; pass it as the second table")
-    directed = about.get("directed", False) if directed is None else directed
-    graph = from_edges(rows, n, ids=_ids(ids), edge_time=when, directed=directed, **columns)
-    return graph, {} if split is None or nodes is None else {"given": _split(_named(nodes, split), split)}
+    from graphsage.tables.columns import TimeScale, cells, is_list
+    from graphsage.tables.ids import id_arrays
+    from graphsage.tables.memory import read_tables
+    from graphsage.tables.source import as_table
+    from graphsage.tables.spec import ID, TableSpec, guess, matching
+
+    edge_table, node_table = as_table(edges, "edges"), None if nodes is None else as_table(nodes, "nodes")
+    about, names = _about(nodes), () if node_table is None else node_table.names
+    label, time = label or first_of(LABELS, names), time or first_of(TIMES, names)
+    numbered = label if class_names is not None or "class_names" in about else None
+    if node_table is None and (features or label or time or split):
+        raise DataError("features, label, time and split are columns of the node table; pass it as `nodes`")
+    spec = TableSpec(
+        edges=edge_table, nodes=node_table, label=None if numbered else label, time=time, split_column=split,
+        edge_time=edge_time or first_of(TIMES, edge_table.names),
+        directed=bool(about.get("directed")) if directed is None else directed, **options,
+    )  # fmt: skip
+    chosen: Sequence[str] = [name for name in FEATURES if name in names]
+    if features is not None and node_table is not None:
+        id = guess(node_table, spec.id, ID, "id")
+        roles = {name for name in (id, label, time, split) if name}
+        chosen = matching(node_table, [features] if isinstance(features, str) else features, roles)
+    marks = ["graph_number"] if "graph_number" in names else []
+    read = read_tables(spec, {**PARTS, "": NONE}, [*chosen, *([numbered] if numbered else []), *marks])
+    columns: dict[str, Any] = {"time": read.time, "edge_time": read.edge_time}
+    with nullcontext() if read.place is None else read.place.naming():
+        if features is None:
+            chosen = [name for name in chosen if is_list(read.columns[name].type)][:1]
+        if chosen:
+            columns["features"] = _features({name: read.columns[name] for name in chosen})
+        if numbered is not None:
+            columns["labels"], words = labels_from(cells(read.columns[numbered]))
+            if words is not None:
+                raise DataError(f"column {label!r} holds names; with class_names it must hold their numbers")
+            columns["class_names"] = class_names or about.get("class_names")
+        elif read.labels is not None:
+            columns["labels"], columns["class_names"] = read.labels.numbers, read.labels.names
+            if "-1" in (read.labels.names or ()):
+                warnings.warn(
+                    f"column {label!r}: -1 is read as a class; leave the cell empty (or None) if the class is unknown, "
+                    "or pass class_names",
+                    stacklevel=3,
+                )
+        for name in marks:
+            columns[name] = TimeScale().read(read.columns[name], name)
+    ids = NodeIds.from_arrays(id_arrays(read.edges.known))
+    graph = from_edges(read.edges.pairs, len(read.edges.known), ids=ids, directed=spec.directed, **columns)
+    return graph, {} if read.split is None else {"given": Split(torch.from_numpy(read.split))}
 
 
 def to_arrow(graph: Graph) -> "tuple[pyarrow.Table, pyarrow.Table]":
@@ -115,111 +112,32 @@ def to_arrow(graph: Graph) -> "tuple[pyarrow.Table, pyarrow.Table]":
     return pa.table(edges), pa.table(nodes).replace_schema_metadata({_ABOUT: json.dumps(about).encode()})
 
 
-def _of_pandas(frame: Any) -> Any:
-    import pyarrow as pa
-
-    if not hasattr(frame, "columns") or not hasattr(frame, "iloc"):
-        raise DataError(f"from_pandas takes DataFrames; got {type(frame).__name__}")
-    doubled = frame.columns[frame.columns.duplicated()]
-    if len(doubled):
-        raise DataError(f"two columns are called {doubled[0]!r}; rename one")
-    try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise DataError(f"a column mixes kinds of values ({error}); make it all text or all numbers") from error
-
-
-def _of_polars(frame: Any) -> Any:
-    if not hasattr(frame, "to_arrow"):
-        hint = "; pass .collect()" if hasattr(frame, "collect") else ""
-        raise DataError(f"from_polars takes DataFrames; got {type(frame).__name__}{hint}")
-    return frame.to_arrow()
-
-
-def _table(value: Any, what: str) -> Any:
-    import pyarrow as pa
-
-    if isinstance(value, pa.Table):
-        return value
-    if isinstance(value, pa.RecordBatch | dict) or hasattr(value, "__arrow_c_stream__"):
-        return pa.table(value)
-    raise DataError(f"{what} must be an Arrow table; got {type(value).__name__}")
-
-
 def _about(nodes: Any) -> dict[str, Any]:
-    metadata = None if nodes is None else nodes.schema.metadata
+    metadata = getattr(getattr(nodes, "schema", None), "metadata", None) or {}
     try:
-        about = json.loads((metadata or {}).get(_ABOUT, b"{}"))
+        about = json.loads(metadata.get(_ABOUT, b"{}"))
     except ValueError:
         return {}
     return about if isinstance(about, dict) else {}
 
 
-def _named(table: Any, name: str) -> Any:
-    count = table.column_names.count(name)
-    if count != 1:
-        there = "two columns" if count else f"there are {', '.join(table.column_names)}"
-        raise DataError(f"the table must have one column {name!r}; {there}")
-    return table.column(name)
+def _features(columns: dict[str, Any]) -> Array:
+    """Columns of numbers and of lists side by side; float16 stays float16."""
+    from graphsage.tables import values
+    from graphsage.tables.columns import cells, is_list, number_cells
+    from graphsage.tables.messages import CellError
 
-
-def _chosen(table: Any, name: str | None, guesses: Sequence[str], option: str) -> Any:
-    chosen = name or first_of(guesses, table.column_names)
-    if chosen is None:
-        raise DataError(f"no column is called {' or '.join(guesses)}; name it: {option}=...; "
-                        f"there are {', '.join(table.column_names)}")  # fmt: skip
-    return _named(table, chosen)
-
-
-def _is_list(table: Any, name: str) -> bool:
-    import pyarrow as pa
-
-    if name not in table.column_names:
-        return False
-    kind = table.schema.field(name).type
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
-def _rows(nodes: Any, name: str | None, ends: list[Any]) -> tuple[Any, Any]:
-    """Ids of the nodes (Arrow) and rows of the edges' ends (E, 2)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if ends[0].type != ends[1].type:
-        raise GraphError(f"source holds {ends[0].type} and target {ends[1].type}; ids must be all text or all integers")
-    both = pa.chunked_array([*ends[0].chunks, *ends[1].chunks], ends[0].type)
-    name = name or (None if nodes is None else first_of(IDS, nodes.column_names))
-    if nodes is None:
-        unique = both.unique()
-        ids = unique.take(pc.sort_indices(unique))
-    elif name is not None:
-        ids = ids_of(_named(nodes, name), f"nodes, column {name}").combine_chunks()
-    elif pa.types.is_integer(both.type):
-        return pa.array(np.arange(nodes.num_rows)), np.stack([end.to_numpy() for end in ends], axis=1)
-    else:
-        raise DataError("the edges hold text, and no column of the nodes is called id; name it: id=...")
-    if ids.type != both.type:
-        raise GraphError(f"nodes have ids of type {ids.type}, edges {both.type}; make both text or both integers")
-    found = pc.index_in(both, value_set=ids)
-    if found.null_count:
-        unknown = both.filter(pc.is_null(found)).unique()
-        examples = ", ".join(repr(value.as_py()) for value in unknown[:3])
-        raise GraphError(f"{found.null_count} ends of edges name {len(unknown)} unknown nodes, such as {examples}; "
-                         "add them to the nodes or drop those edges")  # fmt: skip
-    return ids, found.to_numpy().astype(np.int64).reshape(2, -1).T
-
-
-def _ids(ids: Any) -> Any:
-    values = ids.to_numpy(zero_copy_only=False)
-    if values.dtype.kind != "i":
-        return ids.to_pylist()
-    return None if np.array_equal(values, np.arange(len(values))) else values
-
-
-def _split(column: Any, name: str) -> Split:
-    codes = []
-    for row, value in enumerate(column.to_pylist()):
-        if value not in (None, "") and value not in _SPLIT_NAMES:
-            raise DataError(f"column {name} must hold train, val, test or nothing; row {row} holds {value!r}")
-        codes.append(_SPLIT_NAMES.get(value, NONE))
-    return Split(torch.tensor(codes, dtype=torch.uint8))
+    parts, half = [], True
+    for name, array in columns.items():
+        if is_list(array.type):
+            half &= str(array.type.value_type) == "halffloat"
+            parts.append(values.vectors(cells(array), name))
+            continue
+        half &= str(array.type) == "halffloat"
+        found = values.numbers(number_cells(array), name)
+        missing = np.flatnonzero(np.isnan(found))
+        if len(missing):
+            raise CellError(name, int(missing[0]), "is missing; fill it, or use open_tables, which fills such cells")
+        values.fits_float32(found, name)
+        parts.append(found.astype(np.float32)[:, None])
+    return np.concatenate(parts, axis=1).astype(np.float16 if half else np.float32)

@@ -60,25 +60,14 @@ class Conversions:
         return from_ogb(folder, directed=directed)
 
     @staticmethod
-    def from_pandas(edges: Any, nodes: Any = None, **options: Any) -> "Graph":
-        """From pandas tables; see `graphsage.graph.convert.frames`."""
-        from graphsage.graph.convert.frames import from_pandas
-
-        return from_pandas(edges, nodes, **options)
-
-    @staticmethod
-    def from_polars(edges: Any, nodes: Any = None, **options: Any) -> "Graph":
-        """From polars tables; see `graphsage.graph.convert.frames`."""
-        from graphsage.graph.convert.frames import from_polars
-
-        return from_polars(edges, nodes, **options)
-
-    @staticmethod
     def from_arrow(edges: Any, nodes: Any = None, **options: Any) -> "Graph":
-        """From Arrow tables; see `graphsage.graph.convert.frames`."""
-        from graphsage.graph.convert.frames import from_arrow
+        """From an edge table and a node table: Arrow, pandas or polars tables, or dicts of columns; see
+        `graphsage.graph.convert.frames.graph_and_splits`."""
+        from graphsage.graph.convert.frames import graph_and_splits
 
-        return from_arrow(edges, nodes, **options)
+        return graph_and_splits(edges, nodes, **options)[0]
+
+    from_pandas = from_polars = from_arrow
 
     def to_networkx(self: "Graph") -> "networkx.Graph[Any]":  # type: ignore[misc]
         """A networkx Graph or DiGraph."""

@@ -1,4 +1,4 @@
-"""Tables read in pieces make the graph folder that reading them whole makes, byte for byte."""
+"""Tables read in batches make the graph folder that reading them into memory makes, byte for byte."""
 
 import tempfile
 from collections.abc import Callable
@@ -10,18 +10,18 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.datasets.table_makers import write_table
+from tests.tables.table_makers import write_table
 
 from graphs import edge_lists, normal
-from graphsage.datasets import large_tables
-from graphsage.datasets.large_tables import build_large
-from graphsage.datasets.table_spec import TableSpec
+from graphsage.datasets import table_folder
+from graphsage.datasets.table_folder import build_large
 from graphsage.datasets.tables import open_tables
 from graphsage.errors import ConfigError, DataError
 from graphsage.graph.external import csr
 from graphsage.graph.external.csr import EdgeSort
 from graphsage.graph.graph import Graph
 from graphsage.graph.storage import open_splits, save_graph
+from graphsage.tables.spec import TableSpec
 
 MEMORY = 10**9
 
@@ -208,7 +208,7 @@ def test_ids_that_repeat_are_named_as_in_memory(tmp_path: Path, ids: list[Any]) 
         ({"x": [[1.0], [2.0], [np.nan]]}, r"column 'x' row 3 holds NaN"),
         ({"x": [[1.0], [2.0], [1.0, 2.0]]}, r"column 'x' row 3 has 2 numbers; 1 were expected"),
         ({"x": [[1.0], [2.0], None]}, r"column 'x' row 3 is None, not a vector"),
-        ({"kind": ["a", "b", "a;b"]}, r"column 'kind' has many labels in a cell after row 2"),
+        ({"kind": ["a", "b", "a;b"]}, r"column 'kind' row 3 has many labels"),
         ({"kind": ["", None, ""]}, r"column 'kind' has no label in any row"),
         ({"part": ["train", "", "trian"]}, r"column 'part' row 3 is 'trian'; a split column holds"),
         ({"part": ["", "", "test"]}, r"column 'part' puts no row into train"),
@@ -247,7 +247,7 @@ def test_too_little_memory_and_unknown_types_are_refused(tmp_path: Path) -> None
         build_large(spec, tmp_path / "disk", memory=10**6)
     with pytest.raises(ConfigError, match="feature type must be one of float32, float16"):
         build_large(spec, tmp_path / "disk", memory=MEMORY, feature_type="int8")
-    assert large_tables.PROCESS_BYTES + large_tables.LEAST_BYTES == 414_000_000
+    assert table_folder.PROCESS_BYTES + table_folder.LEAST_BYTES == 414_000_000
 
 
 def test_progress_tells_what_is_read(tmp_path: Path) -> None:

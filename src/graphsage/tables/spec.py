@@ -1,26 +1,31 @@
-"""What the columns of two tables mean: everything a person can say about them, checked once."""
+"""The roles of the columns of two tables."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from graphsage.errors import ConfigError, one_of
+from graphsage.errors import ConfigError, DataError, one_of
+from graphsage.tables.messages import listed
+from graphsage.tables.source import IN_MEMORY, Table, as_table
 
 UNKNOWN_NODES = ("error", "drop", "add")
 TEXT_METHODS = ("tfidf", "word2vec", "vectors", "sentences")
 ID = ("id", "node", "node_id", "name")
 SOURCE, TARGET = ("source", "src", "from"), ("target", "dst", "to")
-_FILES = ("nodes", "edges", "text_model")
+FEATURES = ("text", "numeric", "log_numeric", "categorical", "dates", "vectors")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
-    """Two files and the roles of their columns. Columns that are not named are not used."""
+    """Two tables and the roles of their columns. Columns that are not named are not used. `text` to `vectors` take
+    names and patterns ('f*'); a pattern skips columns that have another role."""
 
-    edges: str
-    nodes: str | None = None
-    """Without a node table, the nodes are those that the edges name."""
+    edges: Any
+    nodes: Any = None
+    """Paths, pandas, polars or Arrow tables, or dicts of columns. Without `nodes`, the edges name the nodes."""
     id: str | None = None
     source: str | None = None
     target: str | None = None
@@ -60,6 +65,11 @@ class TableSpec:
     """Of CSV files; None: a comma, in .tsv files a tab."""
 
     def __post_init__(self) -> None:
+        for name in ("nodes", "edges"):
+            given = getattr(self, name)
+            if given is not None:
+                table = str(given) if isinstance(given, str | Path) else as_table(given, name)
+                object.__setattr__(self, name, table)
         one_of("unknown_nodes", self.unknown_nodes, UNKNOWN_NODES)
         one_of("text_method", self.text_method, TEXT_METHODS)
         if self.text_method in ("vectors", "sentences") and self.text_model is None and self.text:
@@ -80,31 +90,57 @@ class TableSpec:
     @property
     def features(self) -> tuple[str, ...]:
         """Columns (or files, for vectors) that become features."""
-        return (*self.text, *self.numeric, *self.log_numeric, *self.categorical, *self.dates, *self.vectors)
+        return tuple(name for _, name in self.features_by_role)
+
+    @property
+    def features_by_role(self) -> list[tuple[str, str]]:
+        return [(role, name) for role in FEATURES for name in getattr(self, role)]
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Everything of the node table that is named."""
-        named = (self.id, self.label, self.time, self.split_column)
-        return (*(name for name in named if name is not None), *self.features)
+        return (*self._single, *self.features)
+
+    @property
+    def _single(self) -> list[str]:
+        return [name for name in (self.id, self.label, self.time, self.split_column) if name is not None]
 
     @property
     def name(self) -> str:
-        """What people call the data: its files."""
-        return " + ".join(Path(path).name for path in (self.nodes, self.edges) if path is not None)
+        """The names of the tables."""
+        return " + ".join(Path(str(table)).name for table in (self.nodes, self.edges) if table is not None)
+
+    def for_nodes(self, nodes: Table) -> "TableSpec":
+        """The same with the id column named and patterns replaced by the columns of the node table that match."""
+        id = guess(nodes, self.id, ID, "id")
+        if id in self.features:
+            raise ConfigError(f"column {id!r} of {nodes} is the id; it cannot be a feature too")
+        named = {id, *self._single, *(name for name in self.features if name in nodes.names)}
+        changes: dict[str, Any] = {role: matching(nodes, getattr(self, role), named) for role in FEATURES}
+        return dataclasses.replace(self, id=id, **changes)
+
+    def ends(self, edges: Table) -> tuple[str, str]:
+        """The names of the source and target columns."""
+        source, target = guess(edges, self.source, SOURCE, "source"), guess(edges, self.target, TARGET, "target")
+        if source == target:
+            raise ConfigError(f"{edges}: source and target are the same column, {source!r}")
+        return source, target
 
     def lasting(self) -> "TableSpec":
-        """The same with paths from the root, so that it can be opened from anywhere."""
+        """The same with absolute paths."""
         changes: dict[str, Any] = {
-            name: str(Path(path).absolute()) for name in _FILES if (path := getattr(self, name)) is not None
+            name: str(Path(path).absolute())
+            for name in ("nodes", "edges", "text_model")
+            if isinstance(path := getattr(self, name), str) and path != IN_MEMORY
         }
         changes["vectors"] = tuple(str(Path(v).absolute()) if is_vector_file(v) else v for v in self.vectors)
         return dataclasses.replace(self, **changes)
 
     def as_dict(self) -> dict[str, Any]:
-        """Only what differs from the defaults; `from_dict` reads it back."""
-        fields = dataclasses.fields(self)
-        return {f.name: value for f in fields if (value := getattr(self, f.name)) != f.default}
+        """Only what differs from the defaults; `from_dict` reads it back. Tables in memory are not saved."""
+        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        changed = {f.name: found[f.name] for f in dataclasses.fields(self) if found[f.name] != f.default}
+        return {name: IN_MEMORY if isinstance(value, Table) else value for name, value in changed.items()}
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "TableSpec":
@@ -120,3 +156,32 @@ class TableSpec:
 
 def is_vector_file(name: str) -> bool:
     return name.endswith((".npy", ".npz"))
+
+
+def guess(table: Table, wanted: str | None, candidates: Sequence[str], what: str) -> str:
+    """The column `wanted`, or the only one with an obvious name; case does not matter."""
+    if wanted is not None:
+        table.need([wanted])
+        return wanted
+    for candidate in candidates:
+        found = [name for name in table.names if name.strip().lower() == candidate]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise DataError(f"{table} has the columns {' and '.join(map(repr, found))}; say which is the {what}")
+    raise DataError(f"{table} has no column called {' or '.join(candidates)}; say which is the {what} "
+                    f"(columns: {listed(table.names)})")  # fmt: skip
+
+
+def matching(table: Table, wanted: Sequence[str], named: set[str]) -> tuple[str, ...]:
+    """Column names as they are, and for a pattern the columns that match it and are not `named` for another role."""
+    found: dict[str, None] = {}
+    for name in wanted:
+        if name in table.names or is_vector_file(name) or not any(sign in name for sign in "*?["):
+            found[name] = None
+            continue
+        columns = [column for column in table.names if fnmatchcase(column, name) and column not in named]
+        if not columns:
+            raise DataError(f"{table} has no column that matches {name!r}; its columns are {listed(table.names)}")
+        found |= dict.fromkeys(columns)
+    return tuple(found)

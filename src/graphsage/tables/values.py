@@ -1,9 +1,10 @@
-"""Cells of a table as numbers, words, days or vectors; what cannot be read so is an error with its column and row.
+"""Cells as numbers, words, days or vectors. A cell that cannot be read is a CellError.
 
-Rows are counted from 1, as people count them. None, an empty cell and NaN are missing values.
+None, an empty cell and NaN are missing values.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -11,11 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import DataError
-from graphsage.features.recipe import Column
+from graphsage.tables.messages import CellError, shown
 
+Column = Sequence[Any] | npt.NDArray[Any]
 MISSING = frozenset({"", "na", "n/a", "nan", "none", "null"})  # in a column of numbers or dates, in any case
 _LARGEST = float(np.finfo(np.float32).max)
 _DAY = 86_400
+
+
+def missing(value: Any) -> bool:
+    """Whether a cell is None, NaN or NaT."""
+    return value is None or (not isinstance(value, np.ndarray) and bool(value != value))
 
 
 def numbers(values: Column, name: str) -> npt.NDArray[np.float64]:
@@ -23,10 +30,10 @@ def numbers(values: Column, name: str) -> npt.NDArray[np.float64]:
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "fiub":
         found = values.astype(np.float64)
     else:
-        found = np.array([_number(value, name, row) for row, value in enumerate(values, 1)], np.float64)
+        found = np.array([_number(value, name, row) for row, value in enumerate(values)], np.float64)
     bad = np.flatnonzero(np.isinf(found))
     if len(bad):
-        raise DataError(f"column {name!r} row {bad[0] + 1} is infinite; numbers must be finite, or empty for missing")
+        raise CellError(name, int(bad[0]), "is infinite; numbers must be finite, or empty for missing")
     return found
 
 
@@ -40,32 +47,30 @@ def _number(value: Any, name: str, row: int) -> float:
             return float(value)
     except (ValueError, OverflowError):
         pass
-    raise DataError(f"column {name!r} row {row} is {shown(value)}, not a number; correct it or take it as categorical")
+    raise CellError(name, row, f"is {shown(value)}, not a number; correct it or take it as categorical")
 
 
 def fits_float32(values: npt.NDArray[np.float64], name: str) -> None:
     bad = np.flatnonzero(np.abs(values) > _LARGEST)
     if len(bad):
-        raise DataError(
-            f"column {name!r} row {bad[0] + 1} is {values[bad[0]]:g}, beyond float32; scale it, or take it as a "
-            "logarithm (log_numeric)"
-        )
+        problem = f"is {values[bad[0]]:g}, beyond float32; scale it, or take it as a logarithm (log_numeric)"
+        raise CellError(name, int(bad[0]), problem)
 
 
 def texts(values: Column, name: str) -> list[str]:
     """(N,) strings, '' for missing. Numbers are written out."""
-    return [word(value, name, row, "text") for row, value in enumerate(values, 1)]
+    return [word(value, name, row, "text") for row, value in enumerate(values)]
 
 
 def categories(values: Column, name: str) -> list[str]:
     """(N,) names of categories, '' for missing. Whole numbers are written without a point."""
-    return [word(value, name, row, "a category") for row, value in enumerate(values, 1)]
+    return [word(value, name, row, "a category") for row, value in enumerate(values)]
 
 
 def word(value: Any, name: str, row: int, what: str) -> str:
     if isinstance(value, str):
         return value
-    if value is None or value != value:
+    if missing(value):
         return ""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
@@ -76,7 +81,7 @@ def word(value: Any, name: str, row: int, what: str) -> str:
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else str(number)
     if isinstance(value, date | np.datetime64):
         return str(value)
-    raise DataError(f"column {name!r} row {row} is {shown(value)}, not {what}; give one word or number a row")
+    raise CellError(name, row, f"is {shown(value)}, not {what}; give one word or number per row")
 
 
 def moment(value: Any) -> float | None:
@@ -93,7 +98,9 @@ def moment(value: Any) -> float | None:
             return None
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-        return aware.timestamp()
+        with suppress(OverflowError):  # an offset may lead out of the years 1 to 9999
+            return aware.timestamp()
+        return None
     if isinstance(value, date):
         return float((value.toordinal() - date(1970, 1, 1).toordinal()) * _DAY)
     return None
@@ -101,17 +108,18 @@ def moment(value: Any) -> float | None:
 
 def days(values: Column, name: str) -> npt.NDArray[np.float64]:
     """(N,) days since 1970-01-01 with a fraction, NaN for missing values; numbers are taken as days already."""
-    return np.array([_day(value, name, row) for row, value in enumerate(values, 1)], np.float64)
+    return np.array([_day(value, name, row) for row, value in enumerate(values)], np.float64)
 
 
 def _day(value: Any, name: str, row: int) -> float:
-    if value is None or value != value or (isinstance(value, str) and value.strip().lower() in MISSING):
+    if missing(value) or (isinstance(value, str) and value.strip().lower() in MISSING):
         return np.nan
-    if isinstance(value, float | int | np.number) and not isinstance(value, bool) and abs(float(value)) < 1e6:
+    number = isinstance(value, float | int | np.number) and not isinstance(value, bool)
+    if number and abs(value) < 1_000_000:
         return float(value)
     seconds = moment(value)
     if seconds is None:
-        raise DataError(f"column {name!r} row {row} is {shown(value)}, not a date; write dates as 2024-12-31")
+        raise CellError(name, row, f"is {shown(value)}, not a date; write dates as 2024-12-31")
     return seconds / _DAY
 
 
@@ -126,21 +134,23 @@ def median(seen: npt.NDArray[np.float64], name: str, what: str) -> float:
 def vectors(values: Column, name: str, width: int | None = None) -> npt.NDArray[np.float32]:
     """(N, width) float32 from a matrix, from lists, or from cells such as `0.5;1` or `[0.5, 1]`."""
     if not (isinstance(values, np.ndarray) and values.ndim == 2):
-        rows = [_vector(value, name, row) for row, value in enumerate(values, 1)]
+        rows = [_vector(value, name, row) for row, value in enumerate(values)]
         width = len(rows[0]) if width is None and rows else width or 0
-        for row, vector in enumerate(rows, 1):
+        for row, vector in enumerate(rows):
             if len(vector) != width:
-                raise DataError(f"column {name!r} row {row} has {len(vector)} numbers; {width} were expected")
+                raise CellError(name, row, f"has {len(vector)} numbers; {width} were expected")
         values = np.array(rows, np.float64).reshape(len(rows), width)
-    if values.dtype.kind not in "fiub" or (width is not None and values.shape[1] != width):
-        raise DataError(f"column {name!r} must hold {width or ''} numbers a row; got {values.dtype} {values.shape}")
+    if values.dtype.kind not in "fiub":
+        raise DataError(f"column {name!r} must hold vectors of numbers; got {values.dtype}")
+    if width is not None and values.shape[1] != width and len(values):
+        raise CellError(name, 0, f"has {values.shape[1]} numbers; {width} were expected")
     with np.errstate(over="ignore"):  # beyond float32: reported as infinity
         table = np.ascontiguousarray(values, dtype=np.float32)
     for start in range(0, len(table), 1 << 14):
         finite = np.isfinite(table[start : start + (1 << 14)]).all(axis=1)
         if not finite.all():
-            row = start + int(np.flatnonzero(~finite)[0]) + 1
-            raise DataError(f"column {name!r} row {row} holds NaN or infinity (as float32); fill or drop it first")
+            row = start + int(np.flatnonzero(~finite)[0])
+            raise CellError(name, row, "holds NaN or infinity (as float32); fill or drop it first")
     return table
 
 
@@ -154,11 +164,5 @@ def _vector(value: Any, name: str, row: int) -> list[float]:
     except (TypeError, ValueError):
         found = []
     if not found:
-        raise DataError(f"column {name!r} row {row} is {shown(value)}, not a vector; give a list of numbers")
+        raise CellError(name, row, f"is {shown(value)}, not a vector; give a list of numbers")
     return found
-
-
-def shown(value: Any) -> str:
-    """A cell in an error message: short, on one line."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

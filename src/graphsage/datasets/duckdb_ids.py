@@ -1,15 +1,17 @@
-"""Outside ids of more nodes than memory holds -> row numbers, by DuckDB's joins, which spill to disk."""
+"""Ids of more nodes than memory holds -> rows, by DuckDB's joins, which spill to disk."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError
+from graphsage.tables.ids import EXAMPLES, repeated_ids
+from graphsage.tables.messages import Place
 
-_BATCH = 1 << 18  # rows of an answer at once
-EXAMPLES = 3
+_BATCH = 1 << 18  # rows per batch of a result
 
 
 class IdRows:
@@ -28,38 +30,31 @@ class IdRows:
         self._db.execute("SET preserve_insertion_order = false")
         self._type = "BIGINT" if pa.types.is_integer(kind) else "VARCHAR"
         self._db.execute(f"CREATE TABLE nodes (id {self._type}, row BIGINT)")
+        self._db.execute(f"CREATE TABLE edges (source {self._type}, target {self._type}, number BIGINT)")
         self.count = 0
 
     def add(self, ids: Any) -> None:
         """The next nodes, in order."""
-        count = len(ids)
-        rows = pa.array(range(self.count, self.count + count), pa.int64())
-        batch = pa.table({"id": ids, "row": rows})
-        self._db.register("batch", batch)
-        self._db.execute("INSERT INTO nodes SELECT id, row FROM batch")
-        self._db.unregister("batch")
-        self.count += count
+        self._insert("nodes", [ids], self.count)
+        self.count += len(ids)
 
-    def refuse_repeated(self, place: str, name: str) -> None:
+    def add_edges(self, ends: list[Any], start: int) -> None:
+        """Edges by the ids of their ends, numbered from `start`."""
+        self._insert("edges", ends, start)
+
+    def _insert(self, table: str, columns: list[Any], start: int) -> None:
+        numbers = pa.array(np.arange(start, start + len(columns[0])))
+        batch = pa.table([*columns, numbers], names=[*"ab"[: len(columns)], "number"])
+        self._db.register("batch", batch)
+        self._db.execute(f"INSERT INTO {table} SELECT * FROM batch")
+        self._db.unregister("batch")
+
+    def refuse_repeated(self, place: Place, name: str) -> None:
         repeated = "SELECT id, list_sort(list(row)) AS rows FROM nodes GROUP BY id HAVING count(*) > 1"
         (count,) = self._one(f"SELECT count(*) FROM ({repeated})")
-        if not count:
-            return
-        shown = [f"{value!r:.60} (rows {', '.join(str(row + 1) for row in rows[:3])})" for value, rows in
-                 self._db.execute(f"{repeated} ORDER BY rows[1] LIMIT {EXAMPLES}").fetchall()]  # fmt: skip
-        what = f"{count} ids more than once" if count > 1 else "an id more than once"
-        raise DataError(f"{place} column {name!r} has {what}: {', '.join(shown)}; ids must differ")
-
-    def load_edges(self, batches: Iterator[tuple[Any, Any]]) -> None:
-        """(source, target) ids of edges, a batch at a time."""
-        self._db.execute(f"CREATE TABLE edges (number BIGINT, source {self._type}, target {self._type})")
-        start = 0
-        for source, target in batches:
-            numbers = pa.array(range(start, start + len(source)), pa.int64())
-            self._db.register("batch", pa.table({"number": numbers, "source": source, "target": target}))
-            self._db.execute("INSERT INTO edges SELECT number, source, target FROM batch")
-            self._db.unregister("batch")
-            start += len(source)
+        if count:
+            first = self._db.execute(f"{repeated} ORDER BY rows[1] LIMIT {EXAMPLES}").fetchall()
+            raise repeated_ids(place, name, count, first)
 
     def add_unknown(self) -> None:
         """The ids that only edges have become nodes, in order of appearance: edge by edge, the source first."""

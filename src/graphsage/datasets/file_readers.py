@@ -12,9 +12,11 @@ import numpy.typing as npt
 from graphsage.errors import DataError
 from graphsage.graph.convert.scipy import from_scipy
 from graphsage.graph.graph import Graph
+from graphsage.graph.npz import Archive, read_sparse
 from graphsage.graph.storage import load_array
 
 _CHUNK_NUMBERS = 1 << 22
+_MOST = 1 << 32  # numbers of a dense matrix: 16 GiB
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -42,7 +44,7 @@ def read_list(content: dict[str, Any], names: tuple[str, ...], path: Path) -> li
     rows = content[name]
     if not isinstance(rows, list):
         raise DataError(f"{path}: {name!r} must be a list; got a {type(rows).__name__}")
-    for row, value in enumerate(rows):
+    for row, value in enumerate(rows, 1):
         if not isinstance(value, dict):
             raise DataError(f"{path}: {name} row {row} must be an object; got {value!r}")
     return rows
@@ -53,7 +55,7 @@ def read_column(rows: list[dict[str, Any]], key: str, path: Path, of: str) -> li
     try:
         return [row[key] for row in rows]
     except KeyError:
-        row = next(i for i, value in enumerate(rows) if key not in value)
+        row = next(i for i, value in enumerate(rows, 1) if key not in value)
         raise DataError(f"{path}: {of} row {row} lacks {key!r}") from None
 
 
@@ -70,9 +72,26 @@ def read_features(path: Path, rows: npt.NDArray[np.int64] | None = None) -> npt.
         finite = np.isfinite(features[start : start + step]).all(axis=1)
         if not finite.all():
             raise DataError(
-                f"{path} row {chosen[~finite][0]} holds NaN or infinity (as float32); fill or drop it first"
+                f"{path} row {chosen[~finite][0] + 1} holds NaN or infinity (as float32); fill or drop it first"
             )
     return features
+
+
+def read_vector_file(path: Path) -> npt.NDArray[np.float32]:
+    """The matrix (N, D), dense."""
+    return _dense(path) if path.suffix == ".npz" else read_features(path)
+
+
+def _dense(path: Path) -> npt.NDArray[np.float32]:
+    matrix = read_sparse(Archive(path))
+    rows, columns = matrix.shape
+    if rows * columns > _MOST:
+        raise DataError(f"{path} has shape {(rows, columns)}; as a dense matrix it may have at most {_MOST} numbers")
+    if matrix.dtype.kind not in "fiub":
+        raise DataError(f"{path} must hold numbers; got {matrix.dtype}")
+    if not np.isfinite(matrix.data).all():
+        raise DataError(f"{path} holds NaN or infinity; fill or drop it first")
+    return np.asarray(matrix.toarray(), dtype=np.float32)
 
 
 def read_table(path: Path, dimensions: int = 2) -> Any:

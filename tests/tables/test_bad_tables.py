@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.datasets.bad_tables import BAD, Bad
+from tests.tables.bad_tables import BAD, Bad
 
 from graphsage.cli.main import main
 

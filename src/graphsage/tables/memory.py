@@ -1,0 +1,91 @@
+"""Two tables, read into memory: ids, edges as pairs of rows, labels, times, parts and the columns of features."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from graphsage.errors import ConfigError, DataError
+from graphsage.tables.columns import Labels, TimeScale, read_labels, read_split
+from graphsage.tables.ids import Edges, node_ids, read_edges
+from graphsage.tables.messages import CellError, Place
+from graphsage.tables.source import Table, as_table
+from graphsage.tables.spec import TableSpec, is_vector_file
+
+
+@dataclass(frozen=True)
+class ReadTables:
+    """`spec` names every column; `columns` are Arrow arrays by name, with missing cells for `added` nodes, which only
+    the edges name. `place` is the node table, None without one."""
+
+    spec: TableSpec
+    place: Place | None
+    columns: dict[str, Any]
+    edges: Edges
+    added: int
+    labels: Labels | None = None
+    split: npt.NDArray[np.uint8] | None = None
+    time: npt.NDArray[np.int64] | None = None
+    edge_time: npt.NDArray[np.int64] | None = None
+    scale: TimeScale | None = None
+
+
+def read_tables(spec: TableSpec, parts: Mapping[str, int], extra: Sequence[str] = ()) -> ReadTables:
+    """`parts` are the codes of train, val, test and ''; `extra` columns of the node table are read as well."""
+    nodes = None if spec.nodes is None else as_table(spec.nodes, "nodes", spec.delimiter)
+    edges = as_table(spec.edges, "edges", spec.delimiter)
+    ends = spec.ends(edges)
+    columns: dict[str, Any] = {}
+    known = None
+    if nodes is not None:
+        spec = spec.for_nodes(nodes)
+        files = [name for name in spec.vectors if is_vector_file(name)]
+        columns = nodes.read([name for name in dict.fromkeys([*spec.columns, *extra]) if name not in files])
+        assert spec.id is not None
+        known = node_ids(columns[spec.id], spec.id, nodes.place)
+        if not len(known):
+            raise DataError(f"{nodes} has no row; a graph needs at least one node")
+    if spec.edge_time is not None:
+        edges.need([spec.edge_time])
+    found = read_edges(edges, ends, known, spec.unknown_nodes, spec.edge_time)
+    if found.known is None:
+        raise DataError(f"{edges} has no row; a graph needs at least one node")
+    added = 0 if known is None else len(found.known) - len(known)
+    if added and spec.time is not None:
+        raise ConfigError(f"unknown_nodes add: {added} nodes would have no time; leave time out, or drop them")
+    if added:
+        columns = {name: pa.concat_arrays([a, pa.nulls(added, a.type)]) for name, a in columns.items()}
+    made: dict[str, Any] = {}
+    if nodes is not None:
+        with nodes.place.naming():
+            made = _roles(spec, columns, parts)
+    if found.time is not None and spec.edge_time is not None:
+        made["edge_time"] = _edge_time(edges, spec, found, made.get("scale"))
+    return ReadTables(spec, None if nodes is None else nodes.place, columns, found, added, **made)
+
+
+def _roles(spec: TableSpec, columns: dict[str, Any], parts: Mapping[str, int]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if spec.label is not None:
+        made["labels"] = read_labels(columns[spec.label], spec.label, spec.label_separator, spec.multilabel)
+    if spec.time is not None:
+        made["scale"] = scale = TimeScale.of(columns[spec.time], spec.time, spec.time_order)
+        made["time"] = scale.read(columns[spec.time], spec.time)
+    if spec.split_column is not None:
+        made["split"] = split = read_split(columns[spec.split_column], spec.split_column, parts)
+        if parts["train"] not in split:
+            raise DataError(f"column {spec.split_column!r} puts no row into train")
+    return made
+
+
+def _edge_time(edges: Table, spec: TableSpec, found: Edges, scale: TimeScale | None) -> npt.NDArray[np.int64]:
+    name = spec.edge_time or ""
+    with edges.place.naming():
+        try:
+            scale = scale or TimeScale.of(found.time, name, spec.time_order)
+            return scale.read(found.time, name)
+        except CellError as error:  # count the edges that were dropped
+            raise CellError(name, int(found.kept[error.row]), error.problem) from None
