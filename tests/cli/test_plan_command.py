@@ -25,7 +25,7 @@ def rates(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def examples() -> list[str]:
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "README.md", ROOT / "docs" / "scale.md"]
     found = [m for page in pages for m in re.findall(r"`graphsage (plan --[^`]*)`", page.read_text("utf-8"))]
     assert found
     return found

@@ -13,6 +13,7 @@ from graphsage.cli.setting_options import converted, field_docs, option_name, sh
 from graphsage.cli.train import command as train
 from graphsage.errors import ConfigError
 from graphsage.serving.settings import Settings
+from graphsage.tables.spec import TableSpec
 from graphsage.training.config import FORMS, Config
 
 
@@ -30,8 +31,13 @@ class Oven:
     """Move the air."""
     name: str | None = None
     """What it is called."""
+    spices: tuple[str, ...] = ()
+    """Spices; may be repeated."""
     lamp: bool = False
     """Not an option below."""
+
+
+NAMES = ("heat", "shelves", "minutes", "fan", "name", "spices")
 
 
 def baked(*words: str) -> dict[str, Any]:
@@ -39,7 +45,7 @@ def baked(*words: str) -> dict[str, Any]:
     app, got = App(), {}
 
     @app.command()
-    @with_settings(Oven, {"Baking": ("heat", "shelves", "minutes", "fan", "name")}, choices={"name": ("one", "two")})
+    @with_settings(Oven, {"Baking": NAMES}, choices={"name": ("one", "two")}, repeated=("spices",))
     def bake(dish: str, **options: Any) -> None:
         got.update(options, dish=dish)
 
@@ -47,7 +53,10 @@ def baked(*words: str) -> dict[str, Any]:
     return got
 
 
-def test_a_field_is_an_option_with_its_docstring_type_and_default(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_field_is_an_option_with_its_docstring_type_and_default(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     baked("--help")
     lines = {" ".join(line.strip("│ ").split()) for line in capsys.readouterr().out.splitlines()}
     assert {
@@ -56,14 +65,17 @@ def test_a_field_is_an_option_with_its_docstring_type_and_default(capsys: pytest
         "--minutes N|none Time; none bakes on. [default: 40]",
         "--fan --no-fan Move the air. [default: on]",
         "--name NAME What it is called. [default: unset]",
+        "--spices NAME Spices; may be repeated.",
     } <= lines
     assert not any("lamp" in line for line in lines)
 
 
 def test_options_become_values_of_the_fields_types() -> None:
-    assert baked("pie") == {"dish": "pie", **dict.fromkeys(("heat", "shelves", "minutes", "fan", "name"))}
-    words = ("pie", "--heat", "1", "--shelves", "2, 4,6", "--minutes", "none", "--no-fan", "--name", "5")
-    given = {"heat": 1.0, "shelves": (2, 4, 6), "minutes": None, "fan": False, "name": "5"}
+    assert baked("pie") == {"dish": "pie", **dict.fromkeys(NAMES)}
+    words = ("pie", "--heat", "1", "--shelves", "2, 4,6", "--minutes", "none", "--no-fan", "--name", "none")
+    words += ("--spices", "salt", "--spices", "pepper, black")
+    given = {"heat": 1.0, "shelves": (2, 4, 6), "minutes": None, "fan": False, "name": "none"}
+    given["spices"] = ("salt", "pepper, black")
     assert converted(Oven, baked(*words)) == given
     assert converted(Oven, baked("pie")) == {}
 
@@ -85,16 +97,19 @@ def test_defaults_that_depend_on_a_choice_name_it() -> None:
     assert shown_by(FORMS)["redraw"] == "on; reference off"
 
 
-@pytest.mark.parametrize("settings", [Config, Settings])
+@pytest.mark.parametrize("settings", [Config, Settings, TableSpec])
 def test_every_setting_says_what_it_is(settings: Any) -> None:
     assert field_docs(settings).keys() == {field.name for field in dataclasses.fields(settings)}
 
 
-def test_every_setting_of_a_run_is_an_option_of_train(graphsage: Command, data: Path, tmp_path: Path) -> None:
+def test_every_setting_of_a_run_and_of_tables_is_an_option_of_train(
+    graphsage: Command, data: Path, tmp_path: Path
+) -> None:
     app = App()
     app.command()(train)
     known = {name for option in typer.main.get_command(app).params for name in option.opts}
-    assert {option_name(field.name) for field in dataclasses.fields(Config)} <= known
+    fields = (*dataclasses.fields(Config), *dataclasses.fields(TableSpec))
+    assert {option_name(field.name) for field in fields} <= known
     words = ("--no-standardize", "--max-degree", "none", "--clip", ".5", "--bias", "--cap", "row")
     assert graphsage("train", data, "--out", tmp_path / "run", *SMALL, *words).code == 0
     settings = graphsage("info", tmp_path / "run", "--json").json["settings"]

@@ -38,6 +38,7 @@ Part = Annotated[str, typer.Option("--part", help="Nodes of one part of the spli
                                    metavar="test|val|train|all")]  # fmt: skip
 
 RENAMED = {
+    "train": {"--date": "--dates"},
     "embed": {"--alone": "--new-only", "--nodes": "--node-ids", "--store": "--layer-dtype", "--work": "--resume-dir",
               "--graph": "the argument DATA"},
     "predict": {"--alone": "--new-only", "--nodes": "--node-ids", "--graph": "the argument DATA"},

@@ -5,9 +5,9 @@ import dataclasses
 import inspect
 import itertools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import NoneType
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -21,12 +21,14 @@ def with_settings(
     rest: str | None = None,
     choices: Mapping[str, Sequence[str]] | None = None,
     defaults: Mapping[str, str] | None = None,
+    metavars: Mapping[str, str] | None = None,
+    repeated: Collection[str] = (),
 ) -> Callable[[Any], Any]:
     """Replace a command's `**settings` by one option per field of the dataclass `of`.
 
     `panels` lists the fields of each help panel; all other fields go to the panel `rest`, or get no option without one.
-    `defaults` describes the defaults of fields that are None. A value is None if its option was not given, and text
-    unless the field is a bool; `converted` makes values of the fields' types.
+    `defaults` describes the defaults of fields that are None. Fields in `repeated` take a value each time; other tuples
+    are comma lists. A command gets None for an option that was not given; `converted` makes values of the right types.
     """
     panel_of = {name: panel for panel, names in panels.items() for name in names}
     docs, hints, made = field_docs(of), get_type_hints(of), []
@@ -36,15 +38,20 @@ def with_settings(
             continue
         of_type, flag = _types(hints[field.name])[0], option_name(field.name)
         known = (choices or {}).get(field.name, ())
+        metavar = "NAME" if field.name in repeated else _metavar(hints[field.name], field.default)
         option = typer.Option(
             f"{flag}/--no-{flag[2:]}" if of_type is bool else flag,
             help=docs[field.name],
             rich_help_panel=panel,
-            metavar=_metavar(hints[field.name], field.default),
-            show_default=(defaults or {}).get(field.name) or shown(field.default),
+            metavar=(metavars or {}).get(field.name, metavar),
+            show_default=(defaults or {}).get(field.name) or shown(field.default) or False,
             autocompletion=_completion(known) if known else None,
         )
-        annotation: Any = Annotated[bool | None, option] if of_type is bool else Annotated[str | None, option]
+        annotation: Any = Annotated[str | None, option]
+        if of_type is bool:
+            annotation = Annotated[bool | None, option]
+        elif field.name in repeated:
+            annotation = Annotated[list[str] | None, option]
         made.append(inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
     assert not panel_of, f"{of.__name__} has no field {', '.join(panel_of)}"
 
@@ -74,9 +81,11 @@ def option_name(field: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A default as help shows it, and as the option takes it."""
+    """A default as help shows it; nothing for an empty list or a field without a default."""
     if value is None:
         return "unset"
+    if value is dataclasses.MISSING:
+        return ""
     if isinstance(value, bool):
         return "on" if value else "off"
     return ",".join(map(shown, value)) if isinstance(value, tuple) else f"{value:g}" if value == 0 else str(value)
@@ -98,17 +107,17 @@ def converted(of: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     hints, values = get_type_hints(of), {}
     for field in dataclasses.fields(of):
         name, text = field.name, options.get(field.name)
-        if text is None:
+        if text is None or text == []:
             continue
-        of_type, optional = _types(hints[name])
-        several = of_type not in (bool, int, float, str)
-        value = text.split(",") if several else text
+        of_type, takes_none = _types(hints[name])
+        several = get_origin(of_type) is tuple
+        value = [part.strip() for part in text.split(",")] if several and isinstance(text, str) else text
         try:
-            values[name] = None if optional and text == "none" else TypeAdapter(of_type).validate_python(value)
+            values[name] = None if takes_none and text == "none" else TypeAdapter(of_type).validate_python(value)
         except ValidationError as error:
             what = error.errors()[0]["msg"].partition(",")[0].removeprefix("Input should be ")
             what = f"numbers separated by commas, such as {shown(field.default)}" if several else what
-            raise ConfigError(f"{option_name(name)} must be {what}{' or none' * optional}; got {text!r}") from None
+            raise ConfigError(f"{option_name(name)} must be {what}{' or none' * takes_none}; got {text!r}") from None
     return values
 
 
@@ -117,14 +126,15 @@ def _completion(known: Sequence[str]) -> Callable[[], list[str]]:
 
 
 def _types(hint: Any) -> tuple[Any, bool]:
-    """X and whether None is allowed, of `X` or `X | None`."""
-    parts = get_args(hint)
-    return next(
-        (part for part in parts if part is not NoneType), hint
-    ) if NoneType in parts else hint, NoneType in parts
+    """X of `X` or `X | None`, and whether the word none stands for None: for a number, not for a name."""
+    if NoneType not in get_args(hint):
+        return hint, False
+    (of_type,) = (part for part in get_args(hint) if part is not NoneType)
+    return of_type, of_type in (int, float)
 
 
 def _metavar(hint: Any, default: Any) -> str:
-    of_type, optional = _types(hint)
-    word = {bool: "", int: "N", float: "NUMBER", str: "NAME"}.get(of_type, "N,N,...")
-    return f"{word}|none" if optional and default is not None else word
+    of_type, takes_none = _types(hint)
+    words = {bool: "", int: "N", float: "NUMBER", str: "NAME", tuple[str, ...]: "NAME,NAME,..."}
+    word = words.get(of_type, "N,N,...")
+    return f"{word}|none" if takes_none and default is not None else word

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsage.cli import table_options as t
 from graphsage.cli import training_run
 from graphsage.cli.options import Device, Json
 from graphsage.cli.run_folder import RunFolder
-from graphsage.cli.setting_options import converted, shown_by, with_settings
+from graphsage.cli.setting_options import converted, option_name, shown_by, with_settings
+from graphsage.cli.table_options import with_tables
 from graphsage.errors import ConfigError
+from graphsage.tables.spec import TableSpec
 from graphsage.training.config import CHOICES, FORMS, TASKS, Config
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ PANELS = {
 
 
 @with_settings(Config, PANELS, rest="Learning", choices=CHOICES, defaults=shown_by(FORMS) | shown_by(TASKS))
+@with_tables()
 def command(
     context: typer.Context,
     data: Annotated[str | None, typer.Argument(
@@ -57,14 +59,7 @@ def command(
                                               "dies.")] = 3,
     rank_timeout: Annotated[float, typer.Option("--rank-timeout", rich_help_panel=RANKS, metavar="SECONDS",
                                                 help="Stop when a worker does not answer for this long.")] = 600.0,
-    nodes: t.NodeTable = None, edges: t.EdgeTable = None, id: t.Id = None, source: t.Source = None,
-    target: t.Target = None, directed: t.Directed = None, unknown_nodes: t.UnknownNodes = None,
-    delimiter: t.Delimiter = None, label: t.Label = None, text: t.Text = None, text_method: t.TextMethod = None,
-    text_model: t.TextModel = None, text_dim: t.TextDim = None, numeric: t.Number = None,
-    log_numeric: t.LogNumber = None, categorical: t.Category = None, date: t.Day = None, vectors: t.Vector = None,
-    time: t.Time = None, edge_time: t.EdgeTime = None, time_order: t.TimeOrder = None,
-    train_until: t.TrainUntil = None, val_until: t.ValUntil = None, split_column: t.SplitColumn = None,
-    fractions: t.Fractions = None, **options: Any,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Train a model on DATA, or on two tables, and keep it in RUN.
 
@@ -84,15 +79,9 @@ def command(
     """
     from graphsage.cli import settings as reading
 
-    tables = t.table_values(
-        time_order, fractions, nodes=nodes, edges=edges, id=id, source=source, target=target, directed=directed,
-        unknown_nodes=unknown_nodes, delimiter=delimiter, label=label, text=text, text_method=text_method,
-        text_model=text_model, text_dim=text_dim, numeric=numeric, log_numeric=log_numeric, categorical=categorical,
-        dates=date, vectors=vectors, time=time, edge_time=edge_time, train_until=train_until, val_until=val_until,
-        split_column=split_column,
-    )  # fmt: skip
+    tables = converted(TableSpec, options)
     if data is not None and tables:
-        raise ConfigError(f"give DATA ({data}) or tables (--{next(iter(tables))}), not both")
+        raise ConfigError(f"give DATA ({data}) or tables ({option_name(next(iter(tables)))}), not both")
     given = reading.Settings({}, data, split, tables)
     flags = reading.Settings(converted(Config, options))
     chosen = reading.Settings({})
