@@ -58,4 +58,4 @@ def test_what_cannot_be_opened_is_an_error_and_leaves_nothing(graphsage: Command
 def test_data_list_names_every_format(graphsage: Command) -> None:
     listed = graphsage("data", "list", "--json").json["formats"]
     assert [form["format"] for form in listed] == [form.name for form in FORMATS]
-    assert "PATH/ind.NAME.graph" in graphsage("data", "list").out
+    assert "PATH/adj_full.npz" in graphsage("data", "list").out

@@ -103,3 +103,11 @@ def test_both_forms_of_ppi_are_the_same_graph(tmp_path: Path) -> None:
         source = torch.repeat_interleave(torch.arange(n), graph.degrees)
         ends.append(codes(rows[source], rows[graph.indices.long()], n))
     assert torch.equal(*ends)
+
+
+def test_planetoids_pickles_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "ind.cora.graph").write_bytes(b"\x80\x02")
+    for path in (tmp_path, tmp_path / "raw", tmp_path / "raw" / "ind.cora"):
+        with pytest.raises(DataError, match=r"holds Planetoid's pickles.*use Graph\.from_pyg"):
+            open_data(path)

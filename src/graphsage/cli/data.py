@@ -51,7 +51,7 @@ def convert_command(
 
     \b
     Examples:
-      graphsage data convert planetoid/ind.cora cora
+      graphsage data convert amazon_photo.npz photo
       graphsage data convert reddit-npz reddit
     """
     from graphsage.cli.output import data_summary, print_json, say, working

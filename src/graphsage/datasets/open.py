@@ -9,7 +9,6 @@ from graphsage.datasets.gnn_benchmark import is_gnn_benchmark, load_gnn_benchmar
 from graphsage.datasets.graphsaint import is_graphsaint, load_graphsaint
 from graphsage.datasets.networkx_file import is_networkx_file, load_networkx_file
 from graphsage.datasets.ogb import is_ogb_folder, load_ogb
-from graphsage.datasets.planetoid import load_planetoid, planetoid_prefix
 from graphsage.datasets.ppi_folder import is_ppi_folder, load_ppi_folder
 from graphsage.datasets.reddit import is_reddit, load_reddit
 from graphsage.datasets.release import is_release, load_release
@@ -68,7 +67,6 @@ FORMATS = (
     Format("set.mm as `data build` writes it", "/setmm_nodes.tsv.xz",
            _if(lambda p: (p / "setmm_nodes.tsv.xz").is_file()), _load_setmm),
     Format("the GraphSAGE release's files", "-G.json", _release_prefix, load_release),
-    Format("Planetoid's files", "/ind.NAME.graph", planetoid_prefix, load_planetoid),
     Format("GraphSAINT's folder", "/adj_full.npz", _if(is_graphsaint, "raw"), load_graphsaint),
     Format("PyG's or DGL's Reddit", "/reddit_data.npz", _if(is_reddit, "raw"), load_reddit),
     Format("an OGB node data set", "/raw/edge.csv.gz", _if(is_ogb_folder), load_ogb),
@@ -87,6 +85,7 @@ def open_data(spec: str | Path) -> Dataset:
     if isinstance(spec, str) and spec in BUILT_IN:
         return BUILT_IN[spec]()
     path = Path(spec)
+    _refuse_planetoid(path)
     for form in FORMATS:
         found = form.find(path)
         if found is not None:
@@ -94,6 +93,14 @@ def open_data(spec: str | Path) -> Dataset:
     if str(spec) in BUILT_IN and not path.exists():
         return BUILT_IN[str(spec)]()
     raise DataError(_not_found(path))
+
+
+def _refuse_planetoid(path: Path) -> None:
+    """Planetoid's raw files are pickles, which can run code when read."""
+    inside = [file for folder in (path, path / "raw") if folder.is_dir() for file in folder.glob("ind.*.graph")]
+    if inside or path.name.startswith("ind."):
+        raise DataError(f"{path} holds Planetoid's pickles, which can run code when read and are not opened; use "
+                        "Graph.from_pyg(Planetoid(...)[0]) and save it, or the same graphs as .npz files")  # fmt: skip
 
 
 def _not_found(path: Path) -> str:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from graphsage.errors import ConfigError
-from graphsage.execution.strategies import LayerInput, MaxPool, PoolModules, strategy_for
+from graphsage.execution.strategies import LayerInput, MaxPool, PoolModules, Source, strategy_for
 from graphsage.kernels.buffers import FRESH, Buffers
 from graphsage.kernels.dropout import dropout
 from graphsage.kernels.neighborhood import Hoods, joined_keys
@@ -43,7 +43,7 @@ class FastEncoder:
         """
         if len(neighborhoods) != len(self.strategies):
             raise ConfigError(f"the encoder has {len(self.strategies)} layers, the minibatch {len(neighborhoods)}")
-        return self.strategies[0].read(self.encoder, tables, neighborhoods, self.buffers, out)
+        return self.strategies[0].read(Source(self.encoder, tables, self.buffers, out), neighborhoods)
 
     def encode(self, data: LayerInput) -> Tensor:
         """The part that learns: z from what was read."""
@@ -66,5 +66,5 @@ class FastEncoder:
         if h is not None:
             return strategy.run(h, hoods, self.buffers)
         with torch.no_grad():
-            data = strategy.read(self.encoder, tables, (hoods,), self.buffers)
+            data = strategy.read(Source(self.encoder, tables, self.buffers), (hoods,))
         return strategy.first(self.encoder, data, self.buffers)

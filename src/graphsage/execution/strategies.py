@@ -58,6 +58,36 @@ class LayerInput:
     above: tuple[Hoods, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The input tables (N, D_i), read side by side and scaled, and where to put what is read of them."""
+
+    encoder: Encoder
+    tables: Sequence[Tensor]
+    buffers: Buffers
+    out: Tensor | None = None
+    """Used instead of a new buffer if it has the right shape and dtype."""
+
+    @property
+    def num_nodes(self) -> int:
+        identity = self.encoder.identity
+        return len(self.tables[0]) if self.tables or identity is None else identity.num_embeddings
+
+    def buffer(self, rows: int, width: int, device: torch.device, padded_rows: bool) -> Tensor:
+        """For layer 1's input. With `padded_rows`, training on a GPU gets rows zero-padded to 16 bytes, and in half
+        precision if the tables are."""
+        dtype, out, pads = torch.float32, self.out, False
+        if padded_rows and self.encoder.training and device.type == "cuda" and self.encoder.identity is None:
+            if all(table.dtype == torch.bfloat16 for table in self.tables):
+                dtype = torch.bfloat16
+            width, pads = padded(width, dtype), True
+        if out is not None and out.shape == (rows, width) and out.dtype == dtype:
+            return out
+        if device.type == "cpu":
+            return self.buffers.take(rows, width)
+        return (torch.zeros if pads else torch.empty)(rows, width, dtype=dtype, device=device)
+
+
 class Plain:
     """Calls the layer itself. Each distinct row of the input is read once."""
 
@@ -69,23 +99,16 @@ class Plain:
     def __init__(self, layer: SageLayer, cells: int = CELLS) -> None:
         self.layer, self.cells = layer, cells
 
-    def read(
-        self,
-        encoder: Encoder,
-        tables: Sequence[Tensor],
-        neighborhoods: Sequence[Hoods],
-        buffers: Buffers,
-        out: Tensor | None = None,
-    ) -> LayerInput:
-        """The input of layer 1, from tables (N, D_i) read side by side. `out` is used if it has the right shape."""
+    def read(self, source: Source, neighborhoods: Sequence[Hoods]) -> LayerInput:
+        """The input of layer 1."""
         first = neighborhoods[0]
-        drawn = all(isinstance(hood, Dense) for hood in first)
-        if first[0].keys.is_cuda and drawn:  # fixed shapes, so that a step can be captured
-            nodes, hoods = spread(first)
+        if first[0].keys.is_cuda and all(isinstance(hood, Dense) for hood in first):
+            nodes, hoods = spread(first)  # fixed shapes, so that a step can be captured
         else:
-            nodes, hoods = compact(first, len(tables[0]) if tables else _num_identities(encoder))
-        buffer = self.input_buffer(encoder, tables, len(nodes), encoder.in_dim, nodes.device, buffers, out)
-        x = scaled_rows(tables, nodes, encoder.shift, encoder.scale, buffer)
+            nodes, hoods = compact(first, source.num_nodes)
+        encoder = source.encoder
+        buffer = source.buffer(len(nodes), encoder.in_dim, nodes.device, self.padded_rows)
+        x = scaled_rows(source.tables, nodes, encoder.shift, encoder.scale, buffer)
         return LayerInput(x, nodes, hoods, joined_keys(first), tuple(neighborhoods[1:]))
 
     def first(self, encoder: Encoder, data: LayerInput, buffers: Buffers) -> Tensor:
@@ -95,28 +118,6 @@ class Plain:
     def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
         """h^k from h^{k-1}."""
         return stacked([self.layer(h, hood) for hood in hoods])
-
-    def input_buffer(
-        self,
-        encoder: Encoder,
-        tables: Sequence[Tensor],
-        rows: int,
-        width: int,
-        device: torch.device,
-        buffers: Buffers,
-        out: Tensor | None,
-    ) -> Tensor:
-        """Where layer 1's input goes: `out` again if it fits."""
-        dtype, pads = torch.float32, False
-        if encoder.training and device.type == "cuda" and encoder.identity is None and self.padded_rows:
-            if all(table.dtype == torch.bfloat16 for table in tables):
-                dtype = torch.bfloat16
-            width, pads = padded(width, dtype), True
-        if out is not None and out.shape == (rows, width) and out.dtype == dtype:
-            return out
-        if device.type == "cpu":
-            return buffers.take(rows, width)
-        return (torch.zeros if pads else torch.empty)(rows, width, dtype=dtype, device=device)
 
 
 class SelfAndMean(Plain):
@@ -129,18 +130,11 @@ class SelfAndMean(Plain):
         self.self_in_mean = layer.aggregator.includes_self
         self.padded_rows = isinstance(layer.weight, nn.Linear)  # a block-diagonal weight reads halves of a row
 
-    def read(
-        self,
-        encoder: Encoder,
-        tables: Sequence[Tensor],
-        neighborhoods: Sequence[Hoods],
-        buffers: Buffers,
-        out: Tensor | None = None,
-    ) -> LayerInput:
-        first, width = neighborhoods[0], encoder.in_dim if self.self_in_mean else 2 * encoder.in_dim
-        rows = joined_rows(first)
-        buffer = self.input_buffer(encoder, tables, len(rows), width, rows.device, buffers, out)
-        x = gather_self_and_mean(tables, first, self.self_in_mean, encoder.shift, encoder.scale, buffer)
+    def read(self, source: Source, neighborhoods: Sequence[Hoods]) -> LayerInput:
+        first, encoder = neighborhoods[0], source.encoder
+        rows, width = joined_rows(first), encoder.in_dim if self.self_in_mean else 2 * encoder.in_dim
+        buffer = source.buffer(len(rows), width, rows.device, self.padded_rows)
+        x = gather_self_and_mean(source.tables, first, self.self_in_mean, encoder.shift, encoder.scale, buffer)
         identities = () if encoder.identity is None else first
         return LayerInput(x, rows, identities, joined_keys(first), tuple(neighborhoods[1:]))
 
@@ -276,8 +270,3 @@ def last_product(pool: PoolAggregator, h: Tensor) -> Tensor:
 def _product(h: Tensor, weight: Tensor) -> Tensor:
     plain = h.shape[1] == weight.shape[1] and h.dtype == weight.dtype
     return h @ weight.t() if plain else linear_without_input_grad(h, weight, h.dtype)
-
-
-def _num_identities(encoder: Encoder) -> int:
-    assert encoder.identity is not None
-    return encoder.identity.num_embeddings
