@@ -24,7 +24,7 @@ def with_settings(
     metavars: Mapping[str, str] | None = None,
     repeated: Collection[str] = (),
 ) -> Callable[[Any], Any]:
-    """Replace a command's `**settings` by one option per field of the dataclass `of`.
+    """Replace a command's `**options` by one option per field of the dataclass `of`.
 
     `panels` lists the fields of each help panel; all other fields go to the panel `rest`, or get no option without one.
     `defaults` describes the defaults of fields that are None. Fields in `repeated` take a value each time; other tuples
