@@ -110,8 +110,8 @@ def run(folder: Path, options: argparse.Namespace) -> None:
 
     def embed(name: str, **how: Any) -> Taken:
         forget(graph)
-        return graphsage("embed", model, graph, "--memory", options.memory, "--store", options.store, "--work",
-                         folder / f"{name}.work", "--out", folder / f"{name}.npy", **how)  # fmt: skip
+        return graphsage("embed", model, graph, "--memory", options.memory, "--layer-dtype", options.store,
+                         "--resume-dir", folder / f"{name}.work", "--out", folder / f"{name}.npy", **how)  # fmt: skip
 
     def undisturbed() -> dict[str, Any]:
         shutil.rmtree(folder / "whole.work", ignore_errors=True)

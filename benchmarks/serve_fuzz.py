@@ -79,7 +79,7 @@ def fuzz(operation: Any, server: Server, cases: int, key: str | None) -> Counter
 def run(small: Small, folder: Path, cases: int) -> dict[str, Any]:
     keys = folder / "keys"
     keys.write_text(f"write {KEY}\n")
-    with serving(small.run, small.graph, "--keys", str(keys)) as server:
+    with serving(small.run, small.graph, "--api-keys", str(keys)) as server:
         address = f"http://{server.host}:{server.port}/openapi.json"
         schema = schemathesis.openapi.from_url(address, headers={"X-API-Key": KEY})
         operations = [found.ok() for found in schema.get_all_operations()]

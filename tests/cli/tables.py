@@ -24,7 +24,7 @@ SMALL = (
 )
 COLUMNS = ("id", "section", "about", "size", "color", "day", "release")
 ROLES = ("--label", "section", "--text", "about", "--text-dim", "6", "--log-numeric", "size", "--categorical", "color",
-         "--date", "day", "--time", "release", "--time-order", "old,new,newest", "--train-until", "old",
+         "--dates", "day", "--time", "release", "--time-order", "old,new,newest", "--train-until", "old",
          "--val-until", "new")  # fmt: skip
 N = 90
 

@@ -88,14 +88,14 @@ def test_a_share_lies_between_0_and_1(graphsage: Command, share: str, tmp_path: 
 def test_a_file_in_the_place_of_the_output_stays(graphsage: Command, kind: str, tmp_path: Path) -> None:
     taken = tmp_path / "mine.txt"
     taken.write_text("precious")
-    names = ("submissions", "comments", "vectors", "communities") if kind == "reddit" else ("nodes", "edges")
+    names = ("submissions", "comments", "text-model", "communities") if kind == "reddit" else ("nodes", "edges")
     words = [word for name in names for word in (f"--{name}", taken)]
     assert "this command did not write" in graphsage("data", "build", kind, *words, "--out", taken).error
     assert taken.read_text() == "precious"
 
 
 def test_reddit_needs_one_way_to_choose_communities(graphsage: Command, tmp_path: Path) -> None:
-    files = ("--submissions", tmp_path / "s", "--comments", tmp_path / "c", "--vectors", tmp_path / "v")
+    files = ("--submissions", tmp_path / "s", "--comments", tmp_path / "c", "--text-model", tmp_path / "v")
     assert "one of the two" in graphsage("data", "build", "reddit", *files).error
     both = ("--communities", tmp_path / "n", "--rank-comments", "RC*")
     assert "one of the two" in graphsage("data", "build", "reddit", *files, *both).error
@@ -106,7 +106,7 @@ def test_citations_are_built_from_two_tables(graphsage: Command, tmp_path: Path)
     (tmp_path / "p.csv").write_text("id,topic,year,words\na,x,2001,some cells\nb,y,2005,more cells\nc,x,2002,cells\n")
     (tmp_path / "c.csv").write_text("source,target\nb,a\nc,a\n")
     words = ("--nodes", tmp_path / "p.csv", "--edges", tmp_path / "c.csv", "--label", "topic", "--text", "words")
-    answer = graphsage("data", "build", "citation", *words, "--dim", 3, "--out", tmp_path / "cite")
+    answer = graphsage("data", "build", "citation", *words, "--text-dim", 3, "--out", tmp_path / "cite")
     assert "3 nodes, 2 edges" in answer.out
     for years in (("--train-until", 2005), ("--first-year", 2005)):
         answer = graphsage("data", "build", "citation", *words, *years, "--out", tmp_path / "none")

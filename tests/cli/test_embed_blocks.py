@@ -63,7 +63,17 @@ def test_labels_and_predictions_stand_beside_the_vectors(graphsage: Command, run
 def test_the_graph_that_the_run_keeps_is_read_in_place(graphsage: Command, texts: Dataset, tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert graphsage("train", "setmm", "--out", run, "--dim", 8, "--epochs", 1, "--device", "cpu").code == 0
-    words = ("embed", run, "--memory", "1GB", "--work", tmp_path / "work", "--out", tmp_path / "two.npy", "--json")
+    words = (
+        "embed",
+        run,
+        "--memory",
+        "1GB",
+        "--resume-dir",
+        tmp_path / "work",
+        "--out",
+        tmp_path / "two.npy",
+        "--json",
+    )
     assert graphsage(*words).code == 0
     assert graphsage("embed", run, "--out", tmp_path / "one.npy").code == 0
     np.testing.assert_allclose(np.load(tmp_path / "one.npy"), np.load(tmp_path / "two.npy"), atol=1e-5)
@@ -96,7 +106,7 @@ def test_an_interrupted_command_continues(
 
 
 def test_other_work_in_the_folder_is_refused(graphsage: Command, run: Path, tmp_path: Path) -> None:
-    words = ("embed", run, "--memory", "1GB", "--work", tmp_path / "work", "--out", tmp_path / "z.npy")
+    words = ("embed", run, "--memory", "1GB", "--resume-dir", tmp_path / "work", "--out", tmp_path / "z.npy")
     assert graphsage(*words).code == 0
     save_graph(planted(seed=3), tmp_path / "other")
     said = graphsage("embed", run, tmp_path / "other", *words[2:])
@@ -107,12 +117,12 @@ def test_other_work_in_the_folder_is_refused(graphsage: Command, run: Path, tmp_
     ("words", "sentence"),
     [
         (("--memory", "plenty"), "--memory must be a size such as 4GB"),
-        (("--memory", "1GB", "--nodes", "ids.txt"), "leave --nodes out"),
+        (("--memory", "1GB", "--node-ids", "ids.txt"), "leave --node-ids out"),
         (("--memory", "1GB", "--inference", "sampled"), "leave --inference sampled out"),
         (("--memory", "1GB", "--device", "cuda"), "leave --device cuda out"),
-        (("--memory", "1GB", "--store", "int8"), "store must be one of float32, float16"),
+        (("--memory", "1GB", "--layer-dtype", "int8"), "layer dtype must be one of float32, float16"),
         (("--workers", "2"), "--workers is for inference in blocks"),
-        (("--work", "w"), "--work is for inference in blocks"),
+        (("--resume-dir", "w"), "--resume-dir is for inference in blocks"),
     ],
 )
 def test_mistakes_are_one_sentence(

@@ -23,10 +23,10 @@ def copy(run: Path, tmp_path: Path) -> Path:
         (["--aggregator", "max"], "got 'max'"),
         (["--task", "magic"], "task must be one of supervised, unsupervised, joint; got 'magic'"),
         (["--form", "draft"], "form must be one of paper, reference; got 'draft'"),
-        (["--sample-sizes", "ten"], "--sample-sizes must be whole numbers"),
+        (["--sample-sizes", "ten"], "--sample-sizes must be numbers separated by commas, such as 25,10; got 'ten'"),
         (["--sample-sizes", "4,0"], "one positive number for each layer"),
         (["--set", "num_layers=3"], "each of the 3 layers; got (4, 3)"),
-        (["--max-degree", "few"], "--max-degree must be a whole number or none"),
+        (["--max-degree", "few"], "--max-degree must be a valid integer or none; got 'few'"),
         (["--max-degree", "0"], "max_degree must be at least 1"),
         (["--lr", "0"], "lr must be above 0"),
         (["--dropout", "2"], "dropout"),
@@ -121,12 +121,12 @@ def test_a_place_that_cannot_be_written_is_an_error(graphsage: Command, data: Pa
 def test_unknown_nodes_are_named(graphsage: Command, run: Path, tmp_path: Path, command: str) -> None:
     ids, out = tmp_path / "ids.txt", tmp_path / "out.csv"
     ids.write_text("node-1\nnode-1000\n")
-    assert "'node-1000'" in graphsage(command, run, "--nodes", ids, "--out", out).error
+    assert "'node-1000'" in graphsage(command, run, "--node-ids", ids, "--out", out).error
     ids.write_text("\n\n")
-    assert "holds no node id" in graphsage(command, run, "--nodes", ids, "--out", out).error
+    assert "holds no node id" in graphsage(command, run, "--node-ids", ids, "--out", out).error
     ids.write_bytes(b"\xff\xfe")
-    assert "is not UTF-8 text" in graphsage(command, run, "--nodes", ids, "--out", out).error
-    assert "does not exist" in graphsage(command, run, "--nodes", tmp_path / "none", "--out", out).error
+    assert "is not UTF-8 text" in graphsage(command, run, "--node-ids", ids, "--out", out).error
+    assert "does not exist" in graphsage(command, run, "--node-ids", tmp_path / "none", "--out", out).error
     assert not out.exists()
 
 
@@ -140,6 +140,6 @@ def test_an_unknown_suffix_lists_the_known_ones(
     assert known in graphsage(command, run, "--out", tmp_path / name).error
 
 
-@pytest.mark.parametrize(("words", "part"), [(["--split", "exam"], "'exam'"), (["--split-name", "lunar"], "'lunar'")])
+@pytest.mark.parametrize(("words", "part"), [(["--part", "exam"], "'exam'"), (["--split", "lunar"], "'lunar'")])
 def test_an_unknown_part_or_split_is_named(graphsage: Command, run: Path, words: list[str], part: str) -> None:
     assert part in graphsage("evaluate", run, *words).error

@@ -41,7 +41,7 @@ def test_plot_writes_a_picture_or_a_page(
 def test_plot_refuses_what_it_cannot_draw(graphsage: Command, run: Path, tmp_path: Path) -> None:
     assert ".png or .html" in graphsage("plot", run, "--out", tmp_path / "map.pdf").error
     assert "--method must be one of" in graphsage("plot", run, "--out", tmp_path / "a.png", "--method", "x").error
-    assert "parts train, val and test" in graphsage("plot", run, "--out", tmp_path / "a.png", "--split", "x").error
+    assert "parts train, val and test" in graphsage("plot", run, "--out", tmp_path / "a.png", "--part", "x").error
 
 
 def test_a_node_cannot_break_out_of_the_page(tmp_path: Path) -> None:

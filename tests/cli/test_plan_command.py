@@ -11,7 +11,7 @@ from graphsage.cluster import plan_rates
 from graphsage.cluster.plan_rates import Rates
 
 ROOT = Path(__file__).parents[2]
-SIZES = ("--nodes", "10M", "--edges", "200M", "--dim", "128")
+SIZES = ("--num-nodes", "10M", "--num-edges", "200M", "--feature-dim", "128")
 
 
 @pytest.fixture(autouse=True)
@@ -25,9 +25,9 @@ def rates(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def examples() -> list[str]:
-    documents = [ROOT / "README.md", ROOT / "docs" / "scale.md"]
-    found = [m for path in documents for m in re.findall(r"`graphsage (plan --nodes [^`]*)`", path.read_text("utf-8"))]
-    assert len(found) >= 2
+    pages = [ROOT / "README.md", ROOT / "docs" / "scale.md"]
+    found = [m for page in pages for m in re.findall(r"`graphsage (plan --[^`]*)`", page.read_text("utf-8"))]
+    assert found
     return found
 
 
@@ -38,7 +38,19 @@ def test_examples_of_the_documents_run(graphsage: Command, rates: None, words: s
 
 
 def test_the_first_plan_measures_this_machine(graphsage: Command, tmp_path: Path) -> None:
-    words = ("plan", "--nodes", "2000", "--edges", "20000", "--dim", "8", "--width", "8", "--sample-sizes", "3,2")
+    words = (
+        "plan",
+        "--num-nodes",
+        "2000",
+        "--num-edges",
+        "20000",
+        "--feature-dim",
+        "8",
+        "--dim",
+        "8",
+        "--sample-sizes",
+        "3,2",
+    )
     first = graphsage(*words, "--json").json
     assert len(list((tmp_path / "cache" / "plan").iterdir())) == 1
     assert graphsage(*words, "--json").json == first
@@ -62,29 +74,30 @@ def test_options_reach_the_estimate(graphsage: Command, rates: None) -> None:
     assert four["training_epoch"]["seconds"] < one["training_epoch"]["seconds"]
     assert one["training_epoch"]["network"] == 0 < four["training_epoch"]["network"]
     assert workers["training_epoch"]["memory"] == pytest.approx(4 * one["training_epoch"]["memory"], rel=0.01)
-    half = graphsage(*words, "--precision", "float16").json
+    half = graphsage(*words, "--feature-type", "float16").json
     assert half["graph"]["folder_bytes"] == one["graph"]["folder_bytes"] - 10_000_000 * 128 * 2
     tiny = graphsage(*words, "--disk", "1GB", "--memory", "2GB").json
     assert not tiny["training_epoch"]["fits"]
     assert "DOES NOT FIT" in graphsage(*words[:-1], "--disk", "1GB").out
-    pool = graphsage(*words, "--aggregator", "pool", "--hidden-dim", "64", "--sample-sizes", "5,5", "--width", "32",
+    pool = graphsage(*words, "--aggregator", "pool", "--hidden-dim", "64", "--sample-sizes", "5,5", "--dim", "32",
                      "--batch-size", "100", "--train-nodes", "1000", "--classes", "3").json  # fmt: skip
     assert pool["steps"] == 10
     assert pool["parameters"] == 64 * 129 + 32 * 192 + 64 * 33 + 32 * 96 + 3 * 33
 
 
 @pytest.mark.parametrize(("words", "message"), [
-    (("--nodes", "ten", "--edges", "5"), "--nodes must be an integer of at least 1"),
-    (("--nodes", "0", "--edges", "5"), "--nodes must be an integer of at least 1"),
-    (("--nodes", "1.5", "--edges", "5"), "--nodes must be an integer"),
-    (("--nodes", "5", "--edges", "-1"), "--edges must be an integer of at least 0"),
+    ((*SIZES, "--num-nodes", "ten"), "--num-nodes must be an integer of at least 1"),
+    ((*SIZES, "--num-nodes", "0"), "--num-nodes must be an integer of at least 1"),
+    ((*SIZES, "--num-nodes", "1.5"), "--num-nodes must be an integer"),
+    ((*SIZES, "--num-edges", "-1"), "--num-edges must be an integer of at least 0"),
     ((*SIZES, "--memory", "much"), "--memory must be a size such as 4GB"),
-    ((*SIZES, "--precision", "int8"), "--precision must be one of float32, float16, bfloat16; got 'int8'"),
+    ((*SIZES, "--feature-type", "int8"), "--feature-type must be one of float32, float16, bfloat16; got 'int8'"),
     ((*SIZES, "--aggregator", "max"), "aggregator must be one of"),
     ((*SIZES, "--sample-sizes", "0,5"), "sample_sizes must hold one positive number"),
-    ((*SIZES, "--train-nodes", "20M"), "--train-nodes must be at most --nodes, 10,000,000"),
+    ((*SIZES, "--train-nodes", "20M"), "--train-nodes must be at most --num-nodes, 10,000,000"),
     ((*SIZES, "--machines", "0"), "machines must be above 0"),
-    ((*SIZES, "--dim", "0"), "--dim must be at least 1"),
+    ((*SIZES, "--feature-dim", "0"), "--feature-dim must be at least 1"),
+    ((*SIZES, "--dim", "wide"), "--dim must be a valid integer; got 'wide'"),
 ])  # fmt: skip
 def test_a_mistake_is_one_sentence(graphsage: Command, rates: None, words: tuple[str, ...], message: str) -> None:
     assert message in graphsage("plan", *words).error
@@ -93,7 +106,7 @@ def test_a_mistake_is_one_sentence(graphsage: Command, rates: None, words: tuple
 def test_the_size_of_the_graph_is_required(graphsage: Command) -> None:
     answer = graphsage("plan")
     assert answer.code == 2
-    assert "--nodes" in answer.err
+    assert "--num-nodes" in answer.err
 
 
 def test_durations_have_three_digits_and_a_unit() -> None:

@@ -228,7 +228,7 @@ def test_the_command_writes_only_the_new_rows(graphsage: Command, run: Path, fol
 
 
 def test_new_rows_can_be_a_graph_of_their_own(graphsage: Command, run: Path, folder: Path, tmp_path: Path) -> None:
-    new = ("--new-nodes", folder / "all_nodes.csv", "--new-edges", folder / "all_edges.csv", "--alone")
+    new = ("--new-nodes", folder / "all_nodes.csv", "--new-edges", folder / "all_edges.csv", "--new-only")
     assert graphsage("embed", run, *new, "--out", tmp_path / "z.npy").code == 0
     model = load(run)
     spec = TableSpec.from_dict(model.about["tables"] | {
@@ -242,7 +242,6 @@ def test_wrong_new_rows_leave_no_file(graphsage: Command, run: Path, folder: Pat
     assert "has no column called id" in graphsage(*words, "--new-nodes", folder / "new_edges.csv").error
     error = graphsage(*words, "--new-nodes", folder / "nodes.csv").error
     assert "'node-0', which the graph has already" in error
-    assert "give --new-nodes" in graphsage(*words, "--alone").error
-    assert "give one of them" in graphsage(*words, "--nodes", "x", "--new-nodes", folder / "new_nodes.csv").error
-    assert "mean the same" in graphsage("embed", run, folder, "--graph", folder, "--out", out).error
+    assert "give --new-nodes" in graphsage(*words, "--new-only").error
+    assert "give one of them" in graphsage(*words, "--node-ids", "x", "--new-nodes", folder / "new_nodes.csv").error
     assert not out.exists()

@@ -20,7 +20,7 @@ from graphsage.inference.model import load
 
 
 def test_evaluate_has_the_promised_shape(graphsage: Command, run: Path, data: Path) -> None:
-    answer = graphsage("evaluate", run, "--split", "test", "--json").json
+    answer = graphsage("evaluate", run, "--part", "test", "--json").json
     assert {name: answer[name] for name in ("split", "nodes", "seed", "data", "inference", "classifier")} == {
         "split": "test", "nodes": 18, "seed": 0, "data": str(data), "inference": "exact", "classifier": "head",
     }  # fmt: skip
@@ -32,7 +32,7 @@ def test_evaluate_has_the_promised_shape(graphsage: Command, run: Path, data: Pa
 
 @pytest.mark.parametrize(("part", "nodes"), [("train", 54), ("val", 18), ("all", 90)])
 def test_evaluate_scores_the_part_asked_for(graphsage: Command, run: Path, part: str, nodes: int) -> None:
-    assert graphsage("evaluate", run, "--split", part, "--json").json["nodes"] == nodes
+    assert graphsage("evaluate", run, "--part", part, "--json").json["nodes"] == nodes
 
 
 def test_evaluate_speaks_plainly_without_json(graphsage: Command, run: Path) -> None:
@@ -47,7 +47,7 @@ def test_other_data_is_scored_by_its_own_split(graphsage: Command, run: Path, tm
     assert answer["nodes"] == N // 2
     assert answer["split_name"] == "mine"
     assert answer["micro_f1"] > 0.8
-    assert graphsage("evaluate", run, tmp_path / "other", "--split-name", "random", "--json").json["nodes"] == N // 5
+    assert graphsage("evaluate", run, tmp_path / "other", "--split", "random", "--json").json["nodes"] == N // 5
 
 
 def test_classes_are_matched_by_name_not_by_number(graphsage: Command, run: Path, tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ def test_classes_are_matched_by_name_not_by_number(graphsage: Command, run: Path
 def test_a_class_that_the_model_does_not_know_counts_as_wrong(graphsage: Command, run: Path, tmp_path: Path) -> None:
     graph = planted()
     save_graph(graph.replace(class_names=("algebra", "logic", "cooking")), tmp_path / "strange", {"given": split()})
-    said = graphsage("evaluate", run, tmp_path / "strange", "--json", "--split", "all")
+    said = graphsage("evaluate", run, tmp_path / "strange", "--json", "--part", "all")
     assert "does not know the class 'cooking' of 30 nodes; it counts as wrong" in said.err
-    known = graphsage("evaluate", run, "--json", "--split", "all").json["micro_f1"]
+    known = graphsage("evaluate", run, "--json", "--part", "all").json["micro_f1"]
     assert 0 < said.json["micro_f1"] <= min(known, 60 / 90)
 
 
@@ -96,7 +96,7 @@ def test_chosen_nodes_come_in_the_order_asked(
     (tmp_path / "ids.txt").write_text(wanted)
     monkeypatch.setattr(sys, "stdin", io.StringIO(wanted))
     nodes = tmp_path / "ids.txt" if way == "file" else "-"
-    assert graphsage("embed", run, "--nodes", nodes, "--out", tmp_path / "z.parquet").code == 0
+    assert graphsage("embed", run, "--node-ids", nodes, "--out", tmp_path / "z.parquet").code == 0
     table = pyarrow.parquet.read_table(tmp_path / "z.parquet")
     assert table["id"].to_pylist() == ["node-7", "node-2", "node-7"]
     z = load(run).embed(planted(), [7, 2, 7]).numpy()

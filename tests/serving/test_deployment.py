@@ -86,7 +86,7 @@ def test_behind_nginx_it_answers_limits_and_refuses_as_alone(small: Small, tmp_p
     copied = small.copy(tmp_path)
     keys = tmp_path / "keys"
     keys.write_text(f"read {READ}\nwrite {WRITE}\n")
-    options = ("--keys", str(keys), "--max-waiting", "1", "--deadline", "30")
+    options = ("--api-keys", str(keys), "--max-waiting", "1", "--deadline", "30")
     with served(copied, *options) as (_, address), behind_nginx(tmp_path, address) as (outside, trust):
 
         def ask(path: str, body: bytes | None = None, key: str = WRITE, method: str = "POST") -> tuple[int, str, bytes]:

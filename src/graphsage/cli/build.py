@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from graphsage.cli import build_large, build_paper
+from graphsage.cli.app import App
 from graphsage.cli.graph_folder import Overwrite, check_free
 from graphsage.cli.options import Json
 from graphsage.errors import ConfigError
 
-app = typer.Typer(help="Build a data set from its source.", no_args_is_help=True)
+app = App(help="Build a data set from its source.", no_args_is_help=True)
 app.command("tables")(build_large.tables)
 app.command("reddit")(build_paper.reddit)
 app.command("citation")(build_paper.citation)

@@ -1,34 +1,41 @@
 """`graphsage data build tables`: two tables, also larger than memory, as a graph folder."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from graphsage.cli import table_options as columns
 from graphsage.cli.graph_folder import Overwrite, check_free
 from graphsage.cli.options import Json
+from graphsage.cli.setting_options import converted
+from graphsage.cli.table_options import with_tables
 from graphsage.errors import ConfigError
+from graphsage.tables.spec import TableSpec
 
 
+@with_tables(
+    (
+        "edges",
+        "nodes",
+        "id",
+        "source",
+        "target",
+        "directed",
+        "unknown_nodes",
+        "delimiter",
+        "vectors",
+        "label",
+        "split_column",
+    )
+)
 def tables(
-    edges: columns.EdgeTable = None,
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("graph"),
-    nodes: columns.NodeTable = None,
-    id: columns.Id = None,
-    source: columns.Source = None,
-    target: columns.Target = None,
-    directed: columns.Directed = None,
-    unknown_nodes: columns.UnknownNodes = None,
-    delimiter: columns.Delimiter = None,
-    vectors: columns.Vector = None,
-    label: columns.Label = None,
-    split_column: columns.SplitColumn = None,
     memory: Annotated[str, typer.Option("--memory", help="Most memory to use, such as 3GB.", metavar="SIZE")] = "4GB",
-    feature_type: Annotated[str, typer.Option("--feature-type", help="How features are kept.",
+    feature_type: Annotated[str, typer.Option("--feature-type", help="Dtype of the features.",
                                               metavar="float32|float16")] = "float32",
     overwrite: Overwrite = False,
     json: Json = False,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Build a graph folder from two tables in bounded memory; `graphsage train FOLDER` reads the result.
 
@@ -42,16 +49,13 @@ def tables(
     """
     from graphsage.cli.output import print_json, row_progress, say
 
-    if edges is None:
+    given = converted(TableSpec, options)
+    if "edges" not in given:
         raise ConfigError("a graph needs edges: give --edges FILE")
     check_free(out, overwrite)
     from graphsage.datasets.table_folder import build_large
     from graphsage.graph.external.size import parse_size
-    from graphsage.tables.spec import TableSpec
 
-    given = columns.table_values(None, None, edges=edges, nodes=nodes, id=id, source=source, target=target,
-                                 directed=directed, unknown_nodes=unknown_nodes, delimiter=delimiter, vectors=vectors,
-                                 label=label, split_column=split_column)  # fmt: skip
     with row_progress() as report:
         built = build_large(TableSpec.from_dict(given), out, memory=parse_size(memory, "--memory"),
                             feature_type=feature_type, report=report)  # fmt: skip

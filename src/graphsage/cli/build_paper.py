@@ -12,7 +12,7 @@ from graphsage.errors import ConfigError
 if TYPE_CHECKING:
     from graphsage.graph.graph import Graph
 
-Seed = Annotated[int, typer.Option("--seed", help="For what is drawn.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the random samples.")]
 
 
 def reddit(
@@ -20,15 +20,15 @@ def reddit(
                                               help="A month's posts, such as RS_2014-09.zst.")],
     comments: Annotated[Path, typer.Option("--comments", metavar="FILE", show_default=False,
                                            help="The month's comments, such as RC_2014-09.zst.")],
-    vectors: Annotated[Path, typer.Option("--vectors", metavar="FILE", show_default=False,
-                                          help="Word vectors in GloVe's or word2vec's format.")],
+    text_model: Annotated[Path, typer.Option("--text-model", metavar="FILE", show_default=False,
+                                             help="Word vectors in GloVe's or word2vec's format.")],
     rank_comments: Annotated[str | None, typer.Option(
         "--rank-comments", metavar="PATTERN", show_default=False,
         help="A year's comments, such as 'RC_2014-*.zst': communities ranked 11 to 50 are taken.")] = None,
     communities: Annotated[Path | None, typer.Option("--communities", metavar="FILE", show_default=False,
                                                      help="Or a file with one community a line.")] = None,
     max_degree: Annotated[int | None, typer.Option("--max-degree", min=1, show_default="all edges",
-                                                   help="Draw so many of a post's edges.")] = None,
+                                                   help="Keep at most this many random edges per post.")] = None,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("reddit"),
     overwrite: Overwrite = False,
@@ -43,7 +43,7 @@ def reddit(
     \b
     Example:
       graphsage data build reddit --submissions RS_2014-09.zst --comments RC_2014-09.zst \\
-        --rank-comments 'RC_2014-*.zst' --vectors glove.txt
+        --rank-comments 'RC_2014-*.zst' --text-model glove.txt
     """
     check_free(out, overwrite)
     from graphsage.cli.output import working
@@ -54,8 +54,8 @@ def reddit(
     with working("reading posts and comments"):
         ranked = [] if rank_comments is None else _files("--rank-comments", [rank_comments])
         graph = build_reddit(Reddit(
-            submissions=submissions, comments=comments, vectors=vectors, communities=communities, rank_comments=ranked,
-            max_degree=max_degree, seed=seed,
+            submissions=submissions, comments=comments, vectors=text_model, communities=communities,
+            rank_comments=ranked, max_degree=max_degree, seed=seed,
         ), out)  # fmt: skip
     _built("reddit", graph, out, json)
 
@@ -73,7 +73,7 @@ def citation(
     first_year: Annotated[int, typer.Option("--first-year", help="Older papers are left out.")] = 2000,
     train_until: Annotated[int, typer.Option("--train-until", help="The last year of training.")] = 2004,
     last_year: Annotated[int, typer.Option("--last-year", help="Later papers are left out.")] = 2005,
-    dim: Annotated[int, typer.Option("--dim", help="Width of the text vectors.", min=1)] = 300,
+    text_dim: Annotated[int, typer.Option("--text-dim", help="Width of the text vectors.", min=1)] = 300,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("citation"),
     overwrite: Overwrite = False,
@@ -97,7 +97,7 @@ def citation(
     with working("reading papers"):
         graph = build_citation(Citations(
             nodes=nodes, edges=edges, label=label, year=year, text=_words(text), fields=_words(fields),
-            first_year=first_year, train_until=train_until, last_year=last_year, dim=dim, seed=seed,
+            first_year=first_year, train_until=train_until, last_year=last_year, dim=text_dim, seed=seed,
         ), out)  # fmt: skip
     _built("citation", graph, out, json)
 

@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from graphsage.cli import build
+from graphsage.cli.app import App
 from graphsage.cli.graph_folder import Overwrite, check_free
 from graphsage.cli.options import Json
 
-app = typer.Typer(help="Data: list what is known, build a set from its source, convert files.", no_args_is_help=False)
+app = App(help="Data: list what is known, build a set from its source, convert files.", no_args_is_help=False)
 app.add_typer(build.app, name="build")
 
 ABOUT = {

@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphsage.cli.embed_blocks import Blocks, Memory, Ray, Store, Workers, WorkFolder
+from graphsage.cli.embed_blocks import Blocks, LayerDtype, Memory, Ray, ResumeDir, Workers
 from graphsage.cli.options import (
-    Alone,
     Device,
     Inference,
     Json,
     NewEdges,
     NewNodes,
-    Nodes,
+    NewOnly,
+    NodeIds,
     OtherData,
-    OtherGraph,
     Run,
 )
 from graphsage.errors import ConfigError
@@ -33,11 +32,10 @@ def embed_command(
     out: Annotated[Path, typer.Option("--out", help="File to write: .parquet, .npy (ids go to .ids.json beside it), "
                                       ".csv or .txt (word2vec's format).", metavar="FILE", show_default=False)],
     data: OtherData = None,
-    nodes: Nodes = None,
+    node_ids: NodeIds = None,
     new_nodes: NewNodes = None,
     new_edges: NewEdges = None,
-    graph: OtherGraph = None,
-    alone: Alone = False,
+    new_only: NewOnly = False,
     with_label: Annotated[bool, typer.Option("--with-label",
                                              help="A column with the true class, where known.")] = False,
     with_prediction: Annotated[bool, typer.Option("--with-prediction",
@@ -46,8 +44,8 @@ def embed_command(
     memory: Memory = None,
     workers: Workers = None,
     ray: Ray = None,
-    store: Store = None,
-    work: WorkFolder = None,
+    layer_dtype: LayerDtype = None,
+    resume_dir: ResumeDir = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:  # fmt: skip
@@ -57,7 +55,7 @@ def embed_command(
     Examples:
       graphsage embed run --out z.parquet
       graphsage embed run new-graph --out z.npy
-      echo pythag | graphsage embed run --nodes - --out z.csv
+      echo pythag | graphsage embed run --node-ids - --out z.csv
       graphsage embed run --new-nodes new.csv --new-edges new_edges.csv --out z.parquet
       graphsage embed run --with-label --with-prediction --out z.parquet
       graphsage embed run large-graph --memory 4GB --out z.npy
@@ -65,11 +63,11 @@ def embed_command(
     from graphsage.inference.export import check_suffix, decided_column, embedding_columns, label_column, write_table
 
     check_suffix(out, (".parquet", ".csv") if with_label or with_prediction else None)
-    asked = Asked(run, data, graph, nodes, new_nodes, new_edges, alone)
-    blocks = Blocks(memory, workers, ray, store, work)
+    asked = Asked(run, data, node_ids, new_nodes, new_edges, new_only)
+    blocks = Blocks(memory, workers, ray, layer_dtype, resume_dir)
     if blocks.asked():
-        blocks.refuse_with({"--nodes": nodes, "--new-nodes": new_nodes, "--new-edges": new_edges, "--alone": alone,
-                            "--inference sampled": inference == "sampled",
+        blocks.refuse_with({"--node-ids": node_ids, "--new-nodes": new_nodes, "--new-edges": new_edges,
+                            "--new-only": new_only, "--inference sampled": inference == "sampled",
                             f"--device {device}": device not in ("auto", "cpu")})  # fmt: skip
         _embed_in_blocks(asked, blocks, out, with_label, with_prediction, json)
         return
@@ -96,18 +94,18 @@ def _embed_in_blocks(
     from graphsage.inference.export import label_column
     from graphsage.inference.out_of_core.export import embedding_batches, write_batches
 
-    opened = open_run(asked.run, asked.data or asked.graph, "cpu")
+    opened = open_run(asked.run, asked.data, "cpu")
     if with_prediction:
         opened.model.probabilities(torch.zeros(0, opened.model.encoder.config.dim))  # refuses before the long work
     if with_label:
         label_column(opened.graph, torch.zeros(0, dtype=torch.int64))
-    work = blocks.work or out.with_name(f"{out.name}.work")
+    work = blocks.resume_dir or out.with_name(f"{out.name}.work")
     found = embed(opened, blocks, work)
     with block_progress("writing") as on_block:
         batches = embedding_batches(found, opened.graph, opened.model if with_prediction else None,
                                     with_label=with_label, on_block=on_block)  # fmt: skip
         made = write_batches(out, batches, found.num_nodes)
-    if blocks.work is None:
+    if blocks.resume_dir is None:
         shutil.rmtree(work)
     if json:
         print_json({"nodes": found.num_nodes, "dim": found.dim, "inference": "exact", "data": opened.spec,
@@ -122,11 +120,10 @@ def predict_command(
     out: Annotated[Path, typer.Option("--out", help="File to write: .parquet or .csv.", metavar="FILE",
                                       show_default=False)],
     data: OtherData = None,
-    nodes: Nodes = None,
+    node_ids: NodeIds = None,
     new_nodes: NewNodes = None,
     new_edges: NewEdges = None,
-    graph: OtherGraph = None,
-    alone: Alone = False,
+    new_only: NewOnly = False,
     inference: Inference = None,
     device: Device = "auto",
     json: Json = False,
@@ -136,13 +133,13 @@ def predict_command(
     \b
     Examples:
       graphsage predict run --out p.parquet
-      graphsage predict run new-graph --nodes ids.txt --out p.csv
+      graphsage predict run new-graph --node-ids ids.txt --out p.csv
       graphsage predict run --new-nodes new.csv --new-edges new_edges.csv --out p.csv
     """
     from graphsage.inference.export import check_suffix, prediction_columns, write_table
 
     check_suffix(out, (".parquet", ".csv"))
-    asked = Asked(run, data, graph, nodes, new_nodes, new_edges, alone)
+    asked = Asked(run, data, node_ids, new_nodes, new_edges, new_only)
     found = _embedded(asked, inference, device, needs_head=True)
     probabilities = found.model.probabilities(found.z)
     made = write_table(out, prediction_columns(found.model, found.graph, found.rows, probabilities))
@@ -155,19 +152,16 @@ class Asked:
 
     run: Path
     data: str | None
-    graph: str | None
-    nodes: str | None
+    node_ids: str | None
     new_nodes: str | None
     new_edges: str | None
-    alone: bool
+    new_only: bool
 
     def __post_init__(self) -> None:
-        if self.data is not None and self.graph is not None:
-            raise ConfigError(f"DATA ({self.data}) and --graph ({self.graph}) mean the same; give one of them")
-        if self.alone and self.new_nodes is None:
-            raise ConfigError("--alone makes a graph of the new rows; give --new-nodes")
-        if self.nodes is not None and self.new_nodes is not None:
-            raise ConfigError("--nodes chooses old nodes and --new-nodes gives new ones; give one of them")
+        if self.new_only and self.new_nodes is None:
+            raise ConfigError("--new-only makes a graph of the new rows; give --new-nodes")
+        if self.node_ids is not None and self.new_nodes is not None:
+            raise ConfigError("--node-ids chooses old nodes and --new-nodes gives new ones; give one of them")
 
 
 @dataclass(frozen=True)
@@ -188,14 +182,14 @@ def _embedded(asked: Asked, inference: str | None, device: str, needs_head: bool
     from graphsage.cli.output import block_progress
 
     graph: Graph | None = None
-    if asked.alone:
+    if asked.new_only:
         model, spec = load_run(asked.run, device), str(asked.new_nodes)
     else:
-        opened = open_run(asked.run, asked.data or asked.graph, device)
+        opened = open_run(asked.run, asked.data, device)
         model, graph, spec = opened.model, opened.graph, opened.spec
     if needs_head:
         model.probabilities(torch.zeros(0, model.encoder.config.dim))  # refuses before the long work
-    rows: Tensor | None = None if asked.nodes is None else opened.rows(asked.nodes)
+    rows: Tensor | None = None if asked.node_ids is None else opened.rows(asked.node_ids)
     if asked.new_nodes is not None or asked.new_edges is not None:
         graph, new = _grown(model, graph, asked)
         rows = rows if asked.new_nodes is None else new

@@ -32,10 +32,12 @@ Ray = Annotated[
         "--ray", "Run the blocks on a Ray cluster: its address, auto, or local for one on this machine.", "ADDRESS"
     ),
 ]
-Store = Annotated[str | None, _option("--store", "Type of the layers between on disk.", "float32|float16", "float32")]
-WorkFolder = Annotated[
+LayerDtype = Annotated[
+    str | None, _option("--layer-dtype", "Dtype of intermediate layers on disk.", "float32|float16", "float32")
+]
+ResumeDir = Annotated[
     Path | None,
-    _option("--work", "Folder for what is done so far; the same command continues there.", "FOLDER", "FILE.work"),
+    _option("--resume-dir", "Folder for finished blocks; the same command resumes there.", "FOLDER", "FILE.work"),
 ]
 
 
@@ -46,11 +48,12 @@ class Blocks:
     memory: str | None
     workers: int | None
     ray: str | None
-    store: str | None
-    work: Path | None
+    layer_dtype: str | None
+    resume_dir: Path | None
 
     def asked(self) -> bool:
-        others = {"--workers": self.workers, "--ray": self.ray, "--store": self.store, "--work": self.work}
+        others = {"--workers": self.workers, "--ray": self.ray, "--layer-dtype": self.layer_dtype,
+                  "--resume-dir": self.resume_dir}  # fmt: skip
         for flag, value in others.items():
             if value is not None and self.memory is None:
                 raise ConfigError(f"{flag} is for inference in blocks; say how much memory that may take: --memory 4GB")
@@ -76,7 +79,7 @@ def embed(opened: "Opened", blocks: Blocks, work: Path) -> "Embedded":
     capped = None if opened.stored is None else opened.stored.capped_folder
     with executor_for(blocks.ray, workers, memory, say) as executor, block_progress("embedding") as on_block:
         found = embed_in_blocks(
-            opened.model, folder, work, memory=memory, workers=workers, store=blocks.store or "float32",
+            opened.model, folder, work, memory=memory, workers=workers, store=blocks.layer_dtype or "float32",
             executor=executor, on_block=on_block, capped=capped,
         )  # fmt: skip
     if found.kept:

@@ -4,18 +4,17 @@ from typing import Annotated
 
 import typer
 
-from graphsage.cli.options import Device, Inference, Json, OtherData, Run
+from graphsage.cli.options import Device, Inference, Json, OtherData, Part, Run
+from graphsage.errors import ConfigError
 
 
 def command(
     run: Run,
     data: OtherData = None,
-    part: Annotated[
-        str, typer.Option("--split", help="Which nodes of the split to score.", metavar="test|val|train|all")
-    ] = "test",
+    part: Part = "test",
     split_name: Annotated[
         str | None,
-        typer.Option("--split-name", help="Which of the data's splits.", metavar="NAME", show_default="the run's own"),
+        typer.Option("--split", help="Which of the data's splits.", metavar="NAME", show_default="the run's own"),
     ] = None,
     inference: Inference = None,
     device: Device = "auto",
@@ -30,13 +29,15 @@ def command(
     \b
     Examples:
       graphsage evaluate run
-      graphsage evaluate run --split val --json
-      graphsage evaluate run other-graph --split all
+      graphsage evaluate run --part val --json
+      graphsage evaluate run other-graph --part all
     """
     from graphsage.cli.opening import open_run
     from graphsage.cli.output import block_progress, print_facts, print_json, say
     from graphsage.inference.export import with_known_classes
 
+    if split_name in ("train", "val", "test", "all"):
+        raise ConfigError(f"--split was renamed --part, and --split-name --split; write --part {split_name}")
     opened = open_run(run, data, device)
     name, split = opened.split(split_name)
     graph, unknown = with_known_classes(opened.model, opened.graph, opened.data.name)

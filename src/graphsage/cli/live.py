@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from graphsage.cli.app import App
 from graphsage.cli.options import Json, OtherData, Run
 
-app = typer.Typer(help="A live graph's folder: create, backup, restore, compact, verify.", no_args_is_help=False)
+app = App(help="A live graph's folder: create, backup, restore, compact, verify.", no_args_is_help=False)
 
 Store = Annotated[Path, typer.Argument(help="Folder of a live graph.", metavar="FOLDER", show_default=False)]
 Copy = Annotated[Path, typer.Argument(help="Folder that must not be there yet.", metavar="TO", show_default=False)]

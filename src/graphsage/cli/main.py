@@ -9,17 +9,19 @@ import typer
 
 from graphsage import __version__
 from graphsage.cli import data, demo, embed, evaluate, info, live, plan, plot, reproduce, search, serve, sweep, train
+from graphsage.cli.app import App
+from graphsage.cli.options import RENAMED
 from graphsage.cli.output import say
 from graphsage.errors import GraphSageError, LostRankError
 
 LEARN, USE, SERVE, LOOK = "Learn", "Use a model", "Serve", "Look around"
 
-app = typer.Typer(
+app = App(
     name="graphsage",
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=True,
 )
 
 
@@ -87,7 +89,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = getattr(error, "format_message", None)
         if message is None:
             raise
-        where = getattr(getattr(error, "ctx", None), "command_path", "graphsage")
+        ctx, option = getattr(error, "ctx", None), getattr(error, "option_name", "")
+        if new := RENAMED.get(ctx.info_name if ctx else "", {}).get(option):
+            return _failed(f"{option} was {'renamed' if new.startswith('--') else 'replaced by'} {new}")
+        where = ctx.command_path if ctx else "graphsage"
         return _failed(f"{message().rstrip('.')}; see `{where} --help`")
     return code if isinstance(code, int) else 0
 

@@ -109,7 +109,7 @@ def _lines(nodes: str) -> Iterator[Iterator[str]]:
             yield iter(file)
     except FileNotFoundError:
         raise DataError(
-            f"{nodes} does not exist; --nodes takes a file with one node id a line, or - for stdin"
+            f"{nodes} does not exist; --node-ids takes a file with one node id per line, or - for stdin"
         ) from None
     except UnicodeDecodeError as error:
         raise DataError(f"{nodes} is not UTF-8 text ({error.reason}); write one node id a line") from error

@@ -15,12 +15,12 @@ Inference = Annotated[
 Run = Annotated[Path, typer.Argument(help="Folder that `graphsage train` wrote.", metavar="RUN", show_default=False)]
 OtherData = Annotated[
     str | None,
-    typer.Argument(help="Data to use, also data the model never saw.", metavar="[DATA]", show_default="the run's own"),
+    typer.Argument(help="Data to use, also data the model never saw.", metavar="DATA", show_default="the run's own"),
 ]
-Nodes = Annotated[
+NodeIds = Annotated[
     str | None,
     typer.Option(
-        "--nodes", help="File with one node id a line; - reads stdin.", metavar="FILE", show_default="all nodes"
+        "--node-ids", help="File with one node id per line; - reads stdin.", metavar="FILE", show_default="all nodes"
     ),
 ]
 NewNodes = Annotated[
@@ -33,9 +33,20 @@ NewEdges = Annotated[
     typer.Option("--new-edges", help="Table of their edges, to old nodes and among themselves.", metavar="FILE",
                  show_default=False),
 ]  # fmt: skip
-OtherGraph = Annotated[
-    str | None,
-    typer.Option("--graph", help="Attach the new rows to this graph; the same as DATA.", metavar="DATA",
-                 show_default="the run's own"),
-]  # fmt: skip
-Alone = Annotated[bool, typer.Option("--alone", help="The new rows are a whole graph of their own.")]
+NewOnly = Annotated[bool, typer.Option("--new-only", help="Make a graph of the new rows only.")]
+Part = Annotated[str, typer.Option("--part", help="Nodes of one part of the split, or all.",
+                                   metavar="test|val|train|all")]  # fmt: skip
+
+RENAMED = {
+    "train": {"--date": "--dates"},
+    "embed": {"--alone": "--new-only", "--nodes": "--node-ids", "--store": "--layer-dtype", "--work": "--resume-dir",
+              "--graph": "the argument DATA"},
+    "predict": {"--alone": "--new-only", "--nodes": "--node-ids", "--graph": "the argument DATA"},
+    "evaluate": {"--split-name": "--split"},
+    "plot": {"--split": "--part"},
+    "plan": {"--nodes": "--num-nodes", "--edges": "--num-edges", "--width": "--dim", "--precision": "--feature-type"},
+    "serve": {"--keys": "--api-keys"},
+    "reddit": {"--vectors": "--text-model"},
+    "citation": {"--dim": "--text-dim"},
+}  # fmt: skip
+"""Options that a command had under another name: one name means one thing in all commands."""

@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphsage.cli.options import Json
+from graphsage.cli.setting_options import converted, shown, with_settings
 from graphsage.errors import ConfigError, one_of
+from graphsage.training.config import CHOICES, Config
 
 if TYPE_CHECKING:
     from graphsage.cluster.plan import Estimate
 
 GRAPH, MODEL, MACHINES = "Graph", "Model", "Machines"
-DTYPES = ("float32", "float16", "bfloat16")
+DTYPES = CHOICES["feature_type"]
 UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -19,25 +21,18 @@ def _option(flag: str, help: str, panel: str, metavar: str | None = None, defaul
     return typer.Option(flag, help=help, rich_help_panel=panel, metavar=metavar, show_default=default)
 
 
+@with_settings(Config, {MODEL: ("aggregator", "sample_sizes", "dim", "hidden_dim", "batch_size")})
 def command(
-    nodes: Annotated[str, _option("--nodes", "Nodes, such as 3e9 or 10M.", GRAPH, "N")],
-    edges: Annotated[str, _option("--edges", "Stored edges: an undirected edge counts twice.", GRAPH, "E")],
-    dim: Annotated[int, _option("--dim", "Features per node.", GRAPH)] = 128,
-    precision: Annotated[str, _option("--precision", "Dtype of the features.", GRAPH, "|".join(DTYPES))] = "float32",
+    nodes: Annotated[str, _option("--num-nodes", "Nodes, such as 3e9 or 10M.", GRAPH, "N")],
+    edges: Annotated[str, _option("--num-edges", "Stored edges: an undirected edge counts twice.", GRAPH, "E")],
+    feature_dim: Annotated[int, _option("--feature-dim", "Features per node.", GRAPH, "N")],
+    feature_type: Annotated[
+        str, _option("--feature-type", "Dtype of the features.", GRAPH, "|".join(DTYPES))
+    ] = "float32",
     train_nodes: Annotated[
         str | None, _option("--train-nodes", "Training nodes.", GRAPH, "N", "70% of all nodes")
     ] = None,
     classes: Annotated[int, _option("--classes", "Classes, or labels per node.", GRAPH)] = 50,
-    aggregator: Annotated[str, _option("--aggregator", "mean, gcn, lstm, pool or meanpool.", MODEL, "NAME")] = "mean",
-    sample_sizes: Annotated[
-        str, _option("--sample-sizes", "Neighbors sampled in each layer, S_1 first.", MODEL, "S1,S2")
-    ] = "25,10",
-    width: Annotated[int, _option("--width", "Width of the embeddings; `--dim` of graphsage train.", MODEL)] = 256,
-    hidden_dim: Annotated[
-        int | None,
-        _option("--hidden-dim", "Width inside pool and LSTM aggregators.", MODEL, default="pool 512, LSTM 128"),
-    ] = None,
-    batch_size: Annotated[int, _option("--batch-size", "Targets of a step, over all processes.", MODEL)] = 512,
     machines: Annotated[int, _option("--machines", "Machines like this one.", MACHINES)] = 1,
     workers: Annotated[int, _option("--workers", "Training processes per machine.", MACHINES)] = 1,
     memory: Annotated[
@@ -47,6 +42,7 @@ def command(
     network: Annotated[float, _option("--network", "Gbit/s per machine.", MACHINES, "GBIT")] = 10.0,
     measure: Annotated[bool, typer.Option("--measure", help="Measure this machine again; best when idle.")] = False,
     json: Json = False,
+    **options: Any,
 ) -> None:
     """Estimate time, memory, disk and network of a supervised training epoch and of exact whole-graph inference.
 
@@ -55,15 +51,14 @@ def command(
 
     \b
     Examples:
-      graphsage plan --nodes 10M --edges 200M --dim 128 --precision float16
-      graphsage plan --nodes 3e9 --edges 18e9 --dim 256 --machines 100 --memory 512GB --disk 4TB --json
+      graphsage plan --num-nodes 10M --num-edges 200M --feature-dim 128 --feature-type float16
+      graphsage plan --num-nodes 3e9 --num-edges 18e9 --feature-dim 256 --machines 100 --json
     """
     from graphsage.cli.output import print_json, working
 
     with working("loading"):
         import torch
 
-        from graphsage.cli.settings import from_flags
         from graphsage.cluster.plan import (
             ERROR_FACTOR,
             Machines,
@@ -75,17 +70,16 @@ def command(
         from graphsage.cluster.plan_rates import GraphSize, machine, rates_of
         from graphsage.graph.external.size import parse_size, shown_size
         from graphsage.graph.paging import memory_size
-    one_of("--precision", precision, DTYPES)
-    for flag, value in (("--dim", dim), ("--classes", classes)):
+    one_of("--feature-type", feature_type, DTYPES)
+    for flag, value in (("--feature-dim", feature_dim), ("--classes", classes)):
         if value < 1:
             raise ConfigError(f"{flag} must be at least 1; got {value}")
-    config = from_flags(
-        aggregator=aggregator, sample_sizes=sample_sizes, dim=width, hidden_dim=hidden_dim, batch_size=batch_size
-    ).config()
-    graph = GraphSize(_count("--nodes", nodes), _count("--edges", edges, 0), dim, getattr(torch, precision), classes)
+    config = Config(**converted(Config, options)).resolved()
+    size = (_count("--num-nodes", nodes), _count("--num-edges", edges, 0), feature_dim)
+    graph = GraphSize(*size, getattr(torch, feature_type), classes)
     targets = round(0.7 * graph.nodes) or 1 if train_nodes is None else _count("--train-nodes", train_nodes)
     if targets > graph.nodes:
-        raise ConfigError(f"--train-nodes must be at most --nodes, {graph.nodes:,}; got {targets:,}")
+        raise ConfigError(f"--train-nodes must be at most --num-nodes, {graph.nodes:,}; got {targets:,}")
     room = memory_size() if memory is None else parse_size(memory, "--memory")
     on = Machines(machines, workers, room, None if disk is None else parse_size(disk, "--disk"), network * 1e9 / 8)
     with working("measuring this machine"):
@@ -94,19 +88,20 @@ def command(
     inference = whole_graph(graph, config, on, rates)
     weights, steps = num_weights(graph, config), num_steps(config, targets)
     if json:
-        size = {"nodes": graph.nodes, "edges": graph.edges, "dim": dim, "precision": precision, "classes": classes,
-                "folder_bytes": graph.folder_bytes}  # fmt: skip
-        print_json({"graph": size, "targets": targets, "steps": steps, "parameters": weights, "machines": machines,
+        sizes = {"nodes": graph.nodes, "edges": graph.edges, "dim": feature_dim, "precision": feature_type,
+                 "classes": classes, "folder_bytes": graph.folder_bytes}  # fmt: skip
+        print_json({"graph": sizes, "targets": targets, "steps": steps, "parameters": weights, "machines": machines,
                     "workers": workers, "measured_on": machine(), "error_factor": ERROR_FACTOR,
                     "training_epoch": training.as_dict(), "inference": inference.as_dict()})  # fmt: skip
         return
     here = machine()
     folder = shown_size(graph.folder_bytes)
-    print(f"graph      {graph.nodes:,} nodes, {graph.edges:,} edges, {dim} {precision} features: {folder}")
-    print(f"model      {aggregator}, sample sizes {sample_sizes}, {width} wide, {weights:,} weights")
+    print(f"graph      {graph.nodes:,} nodes, {graph.edges:,} edges, {feature_dim} {feature_type} features: {folder}")
+    sampled = f"sample sizes {shown(config.sample_sizes)}"
+    print(f"model      {config.aggregator}, {sampled}, {config.dim} wide, {weights:,} weights")
     print(f"machines   {machines} x {workers} processes, {shown_size(room)} of memory, {network:g} Gbit/s")
     print(f"measured   on {here['name']}, {here['threads']} threads; expect times within a factor of {ERROR_FACTOR}")
-    _show(f"one training epoch: {targets:,} targets, {steps:,} steps of {min(batch_size, targets):,}", training)
+    _show(f"one training epoch: {targets:,} targets, {steps:,} steps of {min(config.batch_size, targets):,}", training)
     _show(f"exact inference: {graph.nodes:,} nodes, {len(config.sample_sizes)} layers", inference)
 
 

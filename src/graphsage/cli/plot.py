@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsage.cli.options import Device, Inference, Json, OtherData, Run
+from graphsage.cli.options import Device, Inference, Json, OtherData, Part, Run
 from graphsage.errors import ConfigError, one_of
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ def command(
     out: Annotated[Path, typer.Option("--out", help="File to write: .png, or .html to move around in, offline.",
                                       metavar="FILE", show_default=False)],
     data: OtherData = None,
-    part: Annotated[str, typer.Option("--split", help="Which nodes: train, val, test or all.",
-                                      metavar="PART")] = "all",
+    part: Part = "all",
     method: Annotated[str, typer.Option("--method", help="pca, or tsne (slower, needs openTSNE).",
                                         metavar="pca|tsne")] = "pca",
     inference: Inference = None,
@@ -30,7 +29,7 @@ def command(
     \b
     Examples:
       graphsage plot run --out map.png
-      graphsage plot run --split test --out map.html --method tsne
+      graphsage plot run --part test --out map.html --method tsne
     """
     if out.suffix.lower() not in (".png", ".html"):
         raise ConfigError(f"{out}: the file must end in .png or .html; got {out.suffix or 'no ending'!r}")

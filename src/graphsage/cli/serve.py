@@ -1,15 +1,19 @@
 """`graphsage serve`: the HTTP service and the map page."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from graphsage.cli.options import Inference
+from graphsage.cli.setting_options import converted, with_settings
 from graphsage.errors import ConfigError
+from graphsage.serving.settings import Settings
 
 
+@with_settings(Settings, {"Limits": ("max_waiting", "deadline", "compact_after")})
 def command(
-    run: Annotated[Path | None, typer.Argument(help="Folder that `graphsage train` wrote.", metavar="[RUN]",
+    run: Annotated[Path | None, typer.Argument(help="Folder that `graphsage train` wrote.", metavar="RUN",
                                                show_default=False)] = None,
     graph: Annotated[Path | None, typer.Option("--graph", help="Folder of the live graph; made of the run's own data "
                                                "where it is not there yet.", metavar="FOLDER",
@@ -19,17 +23,12 @@ def command(
     demo: Annotated[bool, typer.Option("--demo", help="Serve the demo's model, trained first if need be.")] = False,
     host: Annotated[str, typer.Option("--host", help="Address to bind.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
-    keys: Annotated[Path | None, typer.Option("--keys", help="File with lines `read KEY` and `write KEY`.",
+    api_keys: Annotated[Path | None, typer.Option("--api-keys", help="File with lines `read KEY` and `write KEY`.",
                                               metavar="FILE", show_default=False)] = None,
-    inference: Annotated[str | None, typer.Option("--inference", help="From all neighbors or from a sample.",
-                                                  metavar="exact|sampled", show_default="the model's own")] = None,
+    inference: Inference = None,
     map_method: Annotated[str, typer.Option("--map", help="How the map is drawn.", metavar="pca|tsne")] = "pca",
-    max_waiting: Annotated[int, typer.Option("--max-waiting", help="Requests in work; more are turned away.",
-                                             min=1)] = 64,
-    deadline: Annotated[float, typer.Option("--deadline", help="Seconds a request may wait.")] = 2.0,
-    compact_after: Annotated[int, typer.Option("--compact-after", help="Changes after which the next generation is "
-                                               "written; 0 never.", min=0)] = 10_000,
     threads: Annotated[int, typer.Option("--threads", help="Threads of a micro-batch.", min=1)] = 1,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Serve embeddings, predictions, search and a map of a graph that grows.
 
@@ -39,12 +38,11 @@ def command(
     \b
     Examples:
       graphsage serve --demo
-      graphsage serve run --graph graph --port 8000 --keys keys.txt
+      graphsage serve run --graph graph --port 8000 --api-keys keys.txt
     """
     try:
         from graphsage.serving.keys import load_keys
         from graphsage.serving.run import check_address, serve
-        from graphsage.serving.settings import Settings
     except ModuleNotFoundError as error:
         raise ConfigError(f"serving needs {error.name}: pip install 'graphsage[serve]'") from None
     from graphsage.cli.output import say
@@ -57,8 +55,8 @@ def command(
         run, graph = _demo_run(), graph or Path("demo-out/graph")
     if run is None or graph is None:
         raise ConfigError("give RUN and --graph FOLDER, or --demo")
-    known = load_keys(keys)
-    settings = Settings(max_waiting=max_waiting, deadline=deadline, compact_after=compact_after)
+    known = load_keys(api_keys)
+    settings = Settings(**converted(Settings, options))
     check_address(host, known)
     _make_store(run, graph, data)
     serve(run, graph, host=host, port=port, keys=known, settings=settings, inference=inference,

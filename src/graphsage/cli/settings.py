@@ -86,16 +86,6 @@ def from_pairs(pairs: Sequence[str]) -> Settings:
     return Settings(checked(values, "--set"))
 
 
-def from_flags(sample_sizes: str | None = None, max_degree: str | None = None, **flags: Any) -> Settings:
-    """Flags that were given; None means that one was not."""
-    values = {name: value for name, value in flags.items() if value is not None}
-    if sample_sizes is not None:
-        values["sample_sizes"] = _numbers("--sample-sizes", sample_sizes)
-    if max_degree is not None:
-        values["max_degree"] = None if max_degree.lower() == "none" else _number("--max-degree", max_degree)
-    return Settings(values)
-
-
 def write_run_file(path: Path, config: "Config", data: str | Mapping[str, Any], split: str) -> None:
     """The resolved settings in the form that `--config` reads, so that a run can be repeated or continued."""
     from graphsage import __version__
@@ -147,20 +137,6 @@ def _value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-
-
-def _numbers(flag: str, text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise ConfigError(f"{flag} must be whole numbers with commas between, such as 25,10; got {text!r}") from None
-
-
-def _number(flag: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ConfigError(f"{flag} must be a whole number or none; got {text!r}") from None
 
 
 def _toml(value: Any) -> str:

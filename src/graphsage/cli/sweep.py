@@ -41,7 +41,7 @@ def command(
              "the best third after 1, 3, 9, ... epochs.")] = "median",
     seeds: Annotated[int, typer.Option("--seeds", help="Train the winner with this many seeds and look at test; 0 does "
                                                        "not.", min=0)] = 1,
-    seed: Annotated[int, typer.Option("--seed", help="Of the sampler.", min=0)] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the sampler.", min=0)] = 0,
     jobs: Annotated[int | None, typer.Option("--jobs", help="Trials made at once, each in a process.", min=1,
                                              show_default="1; with --ray all of the cluster")] = None,
     ray: Annotated[str | None, typer.Option("--ray", metavar="ADDRESS|auto", show_default=False,

@@ -52,7 +52,7 @@ def check_address(host: str, keys: ApiKeys) -> None:
     except ValueError:
         local = False
     if not local and not keys:
-        raise ConfigError(f"{host} can be reached from other machines; give keys with --keys FILE or in "
+        raise ConfigError(f"{host} can be reached from other machines; give keys with --api-keys FILE or in "
                           "GRAPHSAGE_READ_KEYS and GRAPHSAGE_WRITE_KEYS, or serve on 127.0.0.1")  # fmt: skip
 
 

@@ -14,13 +14,13 @@ class Settings:
     max_neighbors: int = 1000
     """Edges of one node that is sent along."""
     max_waiting: int = 64
-    """Requests in work or in the queue; those beyond are turned away with 429 before their body is read."""
+    """Maximum requests in work or in the queue. More are rejected with 429 before their body is read."""
     deadline: float = 2.0
-    """Seconds after which a request that still waits is given up with 503."""
+    """Seconds a request may wait before it is answered with 503."""
     batch: int = 64
     """Nodes of a micro-batch."""
     compact_after: int = 10_000
-    """Changes in the journal after which the next generation is written; 0 never does."""
+    """Changes in the journal after which the next generation is written; 0 never writes one."""
     exact_up_to: int = 100_000
     """Nodes up to which the search is exact; above, an HNSW index answers."""
 

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphsage.errors import ConfigError, DataError, one_of
 from graphsage.tables.messages import listed
-from graphsage.tables.source import IN_MEMORY, Table, as_table
+
+if TYPE_CHECKING:  # it imports pyarrow, and `graphsage train --help` reads this module
+    from graphsage.tables.source import Table
 
 UNKNOWN_NODES = ("error", "drop", "add")
 TEXT_METHODS = ("tfidf", "word2vec", "vectors", "sentences")
@@ -21,50 +23,72 @@ FEATURES = ("text", "numeric", "log_numeric", "categorical", "dates", "vectors")
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
     """Two tables and the roles of their columns. Columns that are not named are not used. `text` to `vectors` take
-    names and patterns ('f*'); a pattern skips columns that have another role."""
+    names and patterns ('f*'); a pattern skips columns that have another role. From Python, a
+    table may also be a data frame, an Arrow table or a dict of columns.
+
+    Each field is an option of `graphsage train`: its docstring is the help text (cli/table_options.py).
+    """
 
     edges: Any
+    """Edge table, in the same formats as the node table."""
     nodes: Any = None
-    """Paths, pandas, polars or Arrow tables, or dicts of columns. Without `nodes`, the edges name the nodes."""
+    """Node table: .csv, .tsv, .parquet, .feather, .arrow or .jsonl, also with .gz. Unset: the edges name the nodes."""
     id: str | None = None
+    """Column of the node table with the ids."""
     source: str | None = None
+    """Column of the edge table with the source ids."""
     target: str | None = None
-    """Column names; None takes the obvious one (id, node, node_id, name; source, src, from; target, dst, to)."""
+    """Column of the edge table with the target ids."""
     label: str | None = None
+    """Column of the classes. A cell with a list or a separator holds several labels."""
     label_separator: str = ";"
+    """Character between the labels of a cell."""
     multilabel: bool | None = None
-    """Whether a node has many labels; None: if any cell is a list or contains the separator."""
+    """Give each node a set of labels. Unset: if a cell holds a list or a separator."""
     text: tuple[str, ...] = ()
+    """Column of text, or a pattern such as 'f*'. May be repeated, like all columns that become features."""
     text_method: str = "tfidf"
+    """Turn text into features by tfidf, word2vec (trained here), vectors (pre-trained) or sentences."""
     text_dim: int | None = None
-    """None: 256 for tfidf, 300 for word2vec."""
+    """Width of the text vectors."""
     text_model: str | None = None
-    """A file of word vectors (vectors), or the folder of a sentence-transformers model (sentences)."""
+    """File of word vectors (vectors), or folder of a sentence-transformers model (sentences)."""
     numeric: tuple[str, ...] = ()
+    """Column of numbers."""
     log_numeric: tuple[str, ...] = ()
+    """Column of numbers with a heavy tail, of which logarithms are taken."""
     categorical: tuple[str, ...] = ()
+    """Column of categories."""
     dates: tuple[str, ...] = ()
+    """Column of ISO dates."""
     vectors: tuple[str, ...] = ()
-    """Columns of lists, or files (.npy, SciPy's sparse .npz) with a row for each row of the node table."""
+    """Column of lists, or a .npy or sparse .npz file with one row per row of the node table."""
     time: str | None = None
+    """Column with the time at which a node appeared."""
     edge_time: str | None = None
+    """Column with the time at which an edge appeared."""
     time_order: tuple[str, ...] = ()
-    """The values of the time columns from the oldest to the newest, where they are names."""
+    """Values of the time columns from the oldest to the newest, if they are names."""
     split_column: str | None = None
-    """A column that holds train, val or test; nodes with an empty cell are in no part."""
+    """Column that holds train, val or test. Nodes with an empty cell are in no part."""
     train_until: str | None = None
+    """Last time of training, as written in the time column."""
     val_until: str | None = None
-    """The last moments of training and of validation, as written in the time column; both are included."""
+    """Last time of validation, as written in the time column."""
     fractions: tuple[float, ...] = (0.7, 0.1, 0.2)
-    """Train, validation and test of the splits `random` and `time`."""
+    """Fractions of train, val and test in the splits random and time."""
     split_seed: int = 0
+    """Seed of the split random."""
     unknown_nodes: str = "error"
-    """What to do with an edge whose end is not in the node table: error, drop the edge, or add the node."""
+    """Action on an edge to a node that the node table lacks: error, drop the edge, or add the node."""
     directed: bool = False
+    """Aggregate in-neighbors only."""
     delimiter: str | None = None
-    """Of CSV files; None: a comma, in .tsv files a tab."""
+    """Field separator of CSV files."""
 
     def __post_init__(self) -> None:
+        from graphsage.tables.source import as_table
+
         for name in ("nodes", "edges"):
             given = getattr(self, name)
             if given is not None:
@@ -110,7 +134,7 @@ class TableSpec:
         """The names of the tables."""
         return " + ".join(Path(str(table)).name for table in (self.nodes, self.edges) if table is not None)
 
-    def for_nodes(self, nodes: Table) -> "TableSpec":
+    def for_nodes(self, nodes: "Table") -> "TableSpec":
         """The same with the id column named and patterns replaced by the columns of the node table that match."""
         id = guess(nodes, self.id, ID, "id")
         if id in self.features:
@@ -119,7 +143,7 @@ class TableSpec:
         changes: dict[str, Any] = {role: matching(nodes, getattr(self, role), named) for role in FEATURES}
         return dataclasses.replace(self, id=id, **changes)
 
-    def ends(self, edges: Table) -> tuple[str, str]:
+    def ends(self, edges: "Table") -> tuple[str, str]:
         """The names of the source and target columns."""
         source, target = guess(edges, self.source, SOURCE, "source"), guess(edges, self.target, TARGET, "target")
         if source == target:
@@ -128,6 +152,8 @@ class TableSpec:
 
     def lasting(self) -> "TableSpec":
         """The same with absolute paths."""
+        from graphsage.tables.source import IN_MEMORY
+
         changes: dict[str, Any] = {
             name: str(Path(path).absolute())
             for name in ("nodes", "edges", "text_model")
@@ -138,6 +164,8 @@ class TableSpec:
 
     def as_dict(self) -> dict[str, Any]:
         """Only what differs from the defaults; `from_dict` reads it back. Tables in memory are not saved."""
+        from graphsage.tables.source import IN_MEMORY, Table
+
         found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         changed = {f.name: found[f.name] for f in dataclasses.fields(self) if found[f.name] != f.default}
         return {name: IN_MEMORY if isinstance(value, Table) else value for name, value in changed.items()}
@@ -158,7 +186,7 @@ def is_vector_file(name: str) -> bool:
     return name.endswith((".npy", ".npz"))
 
 
-def guess(table: Table, wanted: str | None, candidates: Sequence[str], what: str) -> str:
+def guess(table: "Table", wanted: str | None, candidates: Sequence[str], what: str) -> str:
     """The column `wanted`, or the only one with an obvious name; case does not matter."""
     if wanted is not None:
         table.need([wanted])
@@ -173,7 +201,7 @@ def guess(table: Table, wanted: str | None, candidates: Sequence[str], what: str
                     f"(columns: {listed(table.names)})")  # fmt: skip
 
 
-def matching(table: Table, wanted: Sequence[str], named: set[str]) -> tuple[str, ...]:
+def matching(table: "Table", wanted: Sequence[str], named: set[str]) -> tuple[str, ...]:
     """Column names as they are, and for a pattern the columns that match it and are not `named` for another role."""
     found: dict[str, None] = {}
     for name in wanted:

@@ -3,15 +3,13 @@
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphsage.errors import ConfigError, one_of
-from graphsage.model.encoder import EncoderConfig
-from graphsage.sampling.minibatch import SamplingConfig
 
-TASKS = ("supervised", "unsupervised", "joint")
-INFERENCES = ("exact", "sampled")
-FEATURE_TYPES = ("float32", "float16", "bfloat16")
+if TYPE_CHECKING:  # they import torch, and `graphsage train --help` reads this module
+    from graphsage.model.encoder import EncoderConfig
+    from graphsage.sampling.minibatch import SamplingConfig
 
 FORMS: dict[str, dict[str, Any]] = {
     "paper": {"combine": "joint", "normalize": "every", "last_activation": True, "cap": "symmetric", "redraw": True,
@@ -21,66 +19,101 @@ FORMS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """What the paper's text says, and what the authors' released code does. Each entry is also an option of its own."""
 
-_DEFAULTS: dict[str, dict[str, Any]] = {
+TASKS: dict[str, dict[str, Any]] = {
     "supervised": {"epochs": 10, "lr": 0.01},
     "unsupervised": {"epochs": 1, "lr": 0.0001},
     "joint": {"epochs": 10, "lr": 0.001},
 }
+"""The defaults of each task."""
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "task": tuple(TASKS),
+    "form": tuple(FORMS),
+    "inference": ("exact", "sampled"),
+    "feature_type": ("float32", "float16", "bfloat16"),
+}
+"""The values of settings that have a fixed list of them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
-    """Settings of a run. None means: what `form` or `task` says. `resolved()` fills them in."""
+    """Settings of a run. None means: what `form` or `task` says. `resolved()` fills them in.
+
+    Each field is an option of `graphsage train`: its docstring is the help text (cli/setting_options.py).
+    """
 
     task: str = "supervised"
+    """Learn from classes (supervised), from the graph alone (unsupervised), or from both (joint)."""
     form: str = "paper"
+    """Follow the paper's text (paper), or the authors' released code (reference)."""
     aggregator: str = "mean"
+    """Function that aggregates the neighbors: mean, gcn, lstm, pool or meanpool."""
     sample_sizes: tuple[int, ...] = (25, 10)
-    """S_1..S_K: the last one is the number of direct neighbors of a target. Its length is the depth K."""
+    """Neighbors sampled in each layer, S_1 to S_K. The last is for a target's direct neighbors."""
     num_layers: int | None = None
-    """K; only a check, since sample_sizes already says it."""
+    """Number of layers K. Only a check, since sample_sizes has one number per layer."""
     dim: int = 256
+    """Width of the embeddings."""
     hidden_dim: int | None = None
+    """Width inside pool and LSTM aggregators. Unset: 512 for pool, 128 for LSTM."""
     depth: int = 1
+    """Layers inside the aggregator: of pool's MLP, or of the LSTM."""
     combine: str | None = None
+    """One weight matrix for a node and its neighbors (joint), or one for each (halves)."""
     normalize: str | None = None
+    """Scale h to length 1 after every layer (every), after the last one (last), or never."""
     last_activation: bool | None = None
+    """Apply ReLU after the last layer too. Off for the unsupervised task."""
     bias: bool = False
+    """Add a bias to each layer."""
     dropout: float = 0.0
+    """Fraction of hidden values zeroed in training."""
     head_scale: bool = False
-    """Learn one factor for all class scores."""
+    """Learn one factor for all class scores; helps on small data."""
     identity_dim: int = 0
+    """Width of a learned vector per node. Such a model knows only the nodes of its training graph."""
     degree_features: bool = False
-    """Append degree features to x_v; turned on by itself for a graph without any features."""
+    """Add the degree to a node's features. Always on for a graph without features."""
     standardize: bool = True
     """Shift and scale features by the mean and deviation of the training nodes."""
     max_degree: int | None = 128
+    """Subsample edges so that no node has more neighbors; none keeps all."""
     cap: str | None = None
+    """Subsample edges in both directions at once (symmetric), or per node as the released code does (row)."""
     redraw: bool | None = None
+    """Sample new neighbors in every layer, instead of reusing those sampled for an earlier one."""
     epochs: int | None = None
+    """Passes over the training nodes, or over the pairs of random walks."""
     steps: int | None = None
-    """Stop after this many steps, whatever `epochs` says."""
+    """Stop after this many steps, whatever the number of epochs."""
     batch_size: int = 512
+    """Targets per step, over all processes."""
     lr: float | None = None
+    """Learning rate of Adam."""
     weight_decay: float = 0.0
+    """L2 penalty on the weights."""
     clip: float | None = None
     """Clip each gradient entry to this size; 0 does not clip."""
     patience: int | None = None
-    """Stop after this many epochs without a better validation F1 and keep the best weights. None never stops."""
+    """Stop after this many epochs without a better validation F1, and keep the best weights."""
     num_walks: int = 50
+    """Random walks from each node."""
     walk_length: int = 5
+    """Nodes of a random walk."""
     num_negatives: int = 20
+    """Negative samples for each pair of nodes."""
     negatives_per_pair: bool = False
-    """Draw negatives for each pair rather than once for the batch."""
+    """Sample negatives for each pair, instead of once per batch."""
     supervised_weight: float = 1.0
     """Weight of the supervised loss in the joint task."""
     tf32: bool = False
-    """On a GPU, round the factors of float32 products to 10 bits of mantissa: faster, and exact enough to train."""
+    """Multiply in TF32 on a GPU: faster, with factors rounded to 10 bits of mantissa."""
     feature_type: str | None = None
-    """Keep the features as float32, float16 or bfloat16 while training; sums are float32 anyway. None: as they are."""
+    """Dtype of the features in training: float32, float16 or bfloat16. Unset: that of the data."""
     inference: str = "exact"
-    """How embeddings are made after training: 'exact' (all neighbors) or 'sampled' (as in training, the paper)."""
+    """Embed later from all neighbors (exact), or from a sample as in training (sampled)."""
     seed: int = 0
+    """Seed of every random choice: the same seed gives the same model."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sample_sizes", tuple(self.sample_sizes))
@@ -89,11 +122,9 @@ class Config:
         for name in ("num_layers", "dim", "hidden_dim", "depth", "identity_dim", "max_degree", "epochs", "steps",
                      "batch_size", "patience", "num_walks", "walk_length", "num_negatives", "seed"):  # fmt: skip
             _whole(name, getattr(self, name))
-        one_of("task", self.task, TASKS)
-        one_of("form", self.form, FORMS)
-        one_of("inference", self.inference, INFERENCES)
-        if self.feature_type is not None:
-            one_of("feature_type", self.feature_type, FEATURE_TYPES)
+        for name, known in CHOICES.items():
+            if getattr(self, name) is not None:
+                one_of(name, getattr(self, name), known)
         if self.num_layers is not None and self.num_layers != len(self.sample_sizes):
             raise ConfigError(
                 f"sample_sizes must hold one number for each of the {self.num_layers} layers; got {self.sample_sizes}"
@@ -115,14 +146,16 @@ class Config:
 
     def resolved(self) -> "Config":
         """The same settings with nothing left open."""
-        choices = {**FORMS[self.form], **_DEFAULTS[self.task]}
+        choices = {**FORMS[self.form], **TASKS[self.task]}
         if self.task == "unsupervised":
             choices["last_activation"] = False  # docs/design/0003: with ReLU the embeddings collapse under Equation 1
         filled = {name: value for name, value in choices.items() if getattr(self, name) is None}
         return dataclasses.replace(self, **filled) if filled else self
 
-    def encoder(self) -> EncoderConfig:
+    def encoder(self) -> "EncoderConfig":
         """The part of the settings that shapes the model."""
+        from graphsage.model.encoder import EncoderConfig
+
         full = self.resolved()
         assert full.combine is not None
         assert full.normalize is not None
@@ -134,8 +167,10 @@ class Config:
             last_activation=full.last_activation,
         )  # fmt: skip
 
-    def sampling(self) -> SamplingConfig:
+    def sampling(self) -> "SamplingConfig":
         """The part of the settings that says how neighborhoods are drawn."""
+        from graphsage.sampling.minibatch import SamplingConfig
+
         full = self.resolved()
         assert full.cap is not None
         assert full.redraw is not None

@@ -129,5 +129,5 @@ class Opened:
 
 def _stored(rows: Tensor, about: Stage) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     if about.type == "float16" and not bool(torch.isfinite(rows.half()).all()):
-        raise DataError(f"layer {about.layer} has numbers that float16 cannot hold; store float32")
+        raise DataError(f"layer {about.layer} has numbers that float16 cannot hold; use --layer-dtype float32")
     return rows.numpy()

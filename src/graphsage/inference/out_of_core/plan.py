@@ -88,7 +88,7 @@ class Budget:
 
 def plan_stages(encoder: Encoder, adjacency: Adjacency, input_bytes: int, budget: Budget, store: str) -> list[Stage]:
     """`input_bytes` is what a row of the graph's features takes on disk."""
-    one_of("store", store, STORES)
+    one_of("layer dtype", store, STORES)
     stages: list[Stage] = []
     below = input_bytes
     for k in range(1, len(encoder.layers) + 1):
