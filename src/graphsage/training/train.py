@@ -25,7 +25,6 @@ from graphsage.graph.split import Split, training_graph
 from graphsage.inference.bundle import save_bundle
 from graphsage.inference.feature_placement import place
 from graphsage.inference.model import Model, input_tables, labeled
-from graphsage.inference.stored_data import KEEP_BYTES, OWN_SPLIT, graph_bytes, keep_data
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
@@ -135,6 +134,8 @@ def set_up(data: Graph | Dataset, split: Split | str | None, config: Config, dev
 
 def _keep_data(folder: Path, run: Run, data: Graph | Dataset, split_name: str, keep: bool | None) -> str:
     """Write the run's data into its folder; the checksum of its manifest."""
+    from graphsage.inference.stored_data import KEEP_BYTES, graph_bytes, keep_data  # loads pyarrow: 40 MB
+
     model, here, capped = run.model, run.graph, None
     lists = Graph(here.indptr, here.indices, directed=here.directed)
     if keep or graph_bytes(lists) <= KEEP_BYTES:
@@ -144,6 +145,8 @@ def _keep_data(folder: Path, run: Run, data: Graph | Dataset, split_name: str, k
 
 
 def _split_name(data: Graph | Dataset, split: Split | str | None, about: dict[str, Any]) -> str:
+    from graphsage.inference.stored_data import OWN_SPLIT
+
     if isinstance(split, str) or "split" in about:
         return split if isinstance(split, str) else str(about["split"])
     if isinstance(data, Dataset):
