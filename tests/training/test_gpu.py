@@ -1,11 +1,15 @@
 """The same draws, the same learning on a GPU. Run with `make test-gpu`."""
 
+import warnings
+
 import pytest
 import torch
 
 import graphsage as gs
 from graphsage.inference import feature_placement
+from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.random import Stream
+from graphsage.model.aggregators import AGGREGATORS
 from graphsage.sampling.minibatch import sample_minibatch
 from planted import SMALL, planted_graph, planted_split
 
@@ -72,3 +76,34 @@ def test_a_model_trained_on_a_gpu_is_loaded_on_a_cpu(tmp_path) -> None:
     again = gs.load(tmp_path)
     assert again.device.type == "cpu"
     torch.testing.assert_close(again.embed(graph), model.embed(graph), atol=1e-4, rtol=1e-3)
+
+
+class Spread(gs.Aggregator):
+    """A user's aggregator, in plain torch."""
+
+    def forward(self, h: torch.Tensor, hood: Neighborhood) -> torch.Tensor:
+        mean = gs.gather_mean(h, hood)
+        return gs.gather_mean(h * h, hood) - mean * mean
+
+
+class Waiting(Spread):
+    """One that waits for the GPU, which a capture does not allow."""
+
+    def forward(self, h: torch.Tensor, hood: Neighborhood) -> torch.Tensor:
+        return super().forward(h, hood) * (1.0 if float(h.sum()) > 0 else 1.0)
+
+
+@pytest.mark.parametrize("kind", [Spread, Waiting])
+def test_a_users_aggregator_trains_on_a_gpu_captured_or_with_a_warning(kind: type[gs.Aggregator]) -> None:
+    gs.register_aggregator("mine", kind)
+    graph = planted_graph()
+    options = {**SMALL, "aggregator": "mine", "steps": 4, "max_degree": 6}
+    try:
+        one = gs.train(graph, planted_split(graph), device="cpu", **options)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            two = gs.train(graph, planted_split(graph), device="cuda", **options)
+    finally:
+        del AGGREGATORS["mine"]
+    assert any("runs eagerly" in str(each.message) for each in found) == (kind is Waiting)
+    torch.testing.assert_close(one.embed(graph), two.embed(graph), atol=2e-3, rtol=1e-2)

@@ -1,8 +1,8 @@
 """Embedding nodes with a trained encoder: exactly from all neighbors (Algorithm 1), or sampled (Algorithm 2).
 
-A `GraphView` says where neighbors, features and keys come from. `embed_exact` and `embed_sampled` serve graphs in
-memory; live graphs make the same minibatches from their own view (`live.embed`). Graphs larger than memory run the same
-layers over files (`inference.out_of_core`).
+A `GraphView` says where neighbors, features and keys come from. `prepare` embeds nodes of any view: of a graph in memory,
+or of a live graph with nodes that a request brings. `embed_exact` goes layer by layer in blocks, for many nodes or all.
+Graphs larger than memory run the same layers over files (`inference.out_of_core`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -82,6 +82,21 @@ def exact_minibatch(
     return whole_minibatch(view, nodes, len(fast.strategies), keys, most)
 
 
+def prepare(
+    fast: FastEncoder, view: GraphView, nodes: Tensor, sampling: SamplingConfig | None, seed: int
+) -> Callable[[], Tensor]:
+    """Read everything that `nodes` need of a graph. The function returned computes z; the graph may change in between.
+
+    Without `sampling` all neighbors are read.
+    """
+    if sampling is not None:
+        inputs = view.inputs_of(sampled_minibatch(view, nodes, sampling, seed))
+        return lambda: fast(*inputs)
+    chosen, wanted = torch.unique(nodes, return_inverse=True)
+    inputs = view.inputs_of(exact_minibatch(fast, view, chosen, seed))
+    return lambda: fast(*inputs)[wanted]
+
+
 def exact_keys(draw_keys: Tensor, k: int, seed: int) -> Tensor:
     return derive(Stream(seed, "exact").keys(draw_keys), k)
 
@@ -103,9 +118,8 @@ def embed_sampled(
         fast, view = FastEncoder(encoder), MemoryView(graph, tables)
         out = torch.empty(len(nodes), encoder.config.dim, device=graph.indptr.device)
         for start in range(0, len(nodes), batch_size):
-            batch = sampled_minibatch(view, nodes[start : start + batch_size], sampling, seed)
             stop = min(start + batch_size, len(nodes))
-            out[start:stop] = fast(*view.inputs_of(batch))
+            out[start:stop] = prepare(fast, view, nodes[start:stop], sampling, seed)()
             if on_block is not None:
                 on_block(stop, len(nodes))
         return out
@@ -201,6 +215,7 @@ class _ExactRun:
                 h = self.fast.input_rows(self.view.tables, rows) if below is None else below[start : start + step]
                 first_pass.for_neighbors(h, once[start : start + step])
                 first_pass.for_itself(h, out[start : start + step])
+                del h  # before the next block is read
         from_features = once is None and below is None
         for start, stop in self._blocks(graph.degrees, k, from_features=from_features):
             first, last = (int(graph.indptr[at]) for at in (start, stop))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from graphsage.errors import ConfigError, DataError
 from graphsage.execution.fast_encoder import FastEncoder
-from graphsage.inference.embed import exact_minibatch, sampled_minibatch
+from graphsage.inference.embed import prepare
 from graphsage.inference.model import Model
 from graphsage.live.deterministic_matmul import deterministic, rows_are_independent
 from graphsage.live.overlay_view import OverlayView, Target
@@ -73,12 +73,7 @@ class LiveEncoder:
 
     def _read(self, targets: Sequence[Target]) -> Compute:
         view = OverlayView(targets, self.degrees)
-        if self.inference == "exact":
-            chosen, wanted = torch.unique(view.targets, return_inverse=True)
-            inputs = view.inputs_of(exact_minibatch(self.fast, view, chosen, self.seed))
-            return lambda: self.fast(*inputs)[wanted]
-        inputs = view.inputs_of(sampled_minibatch(view, view.targets, self.sampling, self.seed))
-        return lambda: self.fast(*inputs)
+        return prepare(self.fast, view, view.targets, self.sampling if self.inference == "sampled" else None, self.seed)
 
     @torch.no_grad()
     def probabilities(self, z: Tensor) -> Tensor | None:
