@@ -1,8 +1,8 @@
 """Embedding nodes with a trained encoder: exactly from all neighbors (Algorithm 1), or sampled (Algorithm 2).
 
-A `GraphView` says where neighbors, features and keys come from. `prepare` embeds nodes of any view: of a graph in memory,
-or of a live graph with nodes that a request brings. `embed_exact` goes layer by layer in blocks, for many nodes or all.
-Graphs larger than memory run the same layers over files (`inference.out_of_core`).
+A `GraphView` says where neighbors, features and keys come from. `prepare` embeds nodes of any view: a graph in
+memory, or a live graph with nodes that a request brings. `embed_exact` goes layer by layer in blocks, for many
+nodes or all. Graphs larger than memory run the same layers over files (`inference.out_of_core`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
