@@ -46,24 +46,37 @@ def _steps(aggregator: str, *peers: str) -> tuple[Entry, ...]:
 
 GROUPS = (
     Group("mean", "reddit", (*_steps("mean", "pyg", "dgl"), Entry("floor", "gather"), Entry("dgl", "graphbolt mean"))),
-    Group("mean, half tables", "reddit", (Entry("ours", "step mean"), Entry("ours", "step mean float16"),
-                                          Entry("ours", "step mean bfloat16"))),
+    Group(
+        "mean, half tables",
+        "reddit",
+        (Entry("ours", "step mean"), Entry("ours", "step mean float16"), Entry("ours", "step mean bfloat16")),
+    ),
     Group("gcn", "reddit", (*_steps("gcn", "dgl"), Entry("floor", "gather"))),
     Group("pool", "reddit", _steps("pool", "pyg", "dgl"), 2),
     Group("lstm", "reddit", _steps("lstm", "pyg"), 1),
     Group("unsupervised", "reddit", (Entry("ours", "step mean unsupervised"),), 3),
-    Group("inference", "reddit", (Entry("ours", "inference mean"), Entry("pyg", "inference mean"),
-                                  Entry("dgl", "inference mean"), Entry("floor", "gather inference"),
-                                  Entry("floor", "products inference")), 1),
+    Group(
+        "inference",
+        "reddit",
+        (
+            Entry("ours", "inference mean"),
+            Entry("pyg", "inference mean"),
+            Entry("dgl", "inference mean"),
+            Entry("floor", "gather inference"),
+            Entry("floor", "products inference"),
+        ),
+        1,
+    ),
     Group("sampling", "reddit", (Entry("ours", "sampling"), Entry("pyg", "sampling"), Entry("dgl", "sampling"))),
     Group("walks", "reddit", (Entry("ours", "walks"), Entry("pyg", "walks"), Entry("dgl", "walks"))),
     Group("build", "reddit", (Entry("ours", "build"), Entry("pyg", "build"), Entry("dgl", "build")), 1),
     Group("open a saved graph", "reddit", (Entry("ours", "open"), Entry("pyg", "open"), Entry("dgl", "open")), 1),
-    Group("CSV to graph, PPI-shaped", "ppi", (Entry("ours", "tables"), Entry("pyg", "tables"), Entry("dgl", "tables")),
-          1),
+    Group(
+        "CSV to graph, PPI-shaped", "ppi", (Entry("ours", "tables"), Entry("pyg", "tables"), Entry("dgl", "tables")), 1
+    ),
     Group("mean, neighbors given", "reddit", (Entry("ours", "presampled mean"), Entry("pyg", "presampled mean"))),
     Group("PPI-shaped", "ppi", (*_steps("mean", "pyg", "dgl"), Entry("dgl", "graphbolt mean"))),
-)  # fmt: skip
+)
 
 
 class Contender:
@@ -76,8 +89,11 @@ class Contender:
             environment["GRAPHSAGE_COMPILE"], module = "0", "ours"
         self.process = subprocess.Popen(
             [python, "-m", f"benchmarks.contenders.{module}", str(folder), entry.task],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
         self.seconds: list[float] = []
         self.peak = 0
         ready = self._answer()
@@ -104,8 +120,9 @@ class Contender:
         return answer
 
 
-def measure(group: Group, pythons: dict[str, str], folder: Path, rounds: int,
-            versions: dict[str, dict[str, str]]) -> dict[str, Any]:  # fmt: skip
+def measure(
+    group: Group, pythons: dict[str, str], folder: Path, rounds: int, versions: dict[str, dict[str, str]]
+) -> dict[str, Any]:
     """Every entry's median seconds and peak bytes; entries take turns, so that noise meets all of them. `versions` is
     told each peer's libraries."""
     found: dict[str, Any] = {}
@@ -130,9 +147,11 @@ def measure(group: Group, pythons: dict[str, str], folder: Path, rounds: int,
             found[f"{entry.who}: {entry.task}"] = {"error": contender.error or "no answer"}
             continue
         found[f"{entry.who}: {entry.task}"] = {
-            "seconds": statistics.median(contender.seconds), "fastest": min(contender.seconds),
-            "runs": len(contender.seconds), "peak_bytes": contender.peak,
-        }  # fmt: skip
+            "seconds": statistics.median(contender.seconds),
+            "fastest": min(contender.seconds),
+            "runs": len(contender.seconds),
+            "peak_bytes": contender.peak,
+        }
     return found
 
 

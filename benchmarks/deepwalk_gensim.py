@@ -35,9 +35,21 @@ def gensims(graph: Graph, config: DeepWalkConfig) -> Any:
     u, v, valid = walks.pairs(torch.arange(walks.count))
     texts = [[str(a), str(b)] for a, b in zip(u[valid].tolist(), v[valid].tolist(), strict=True)]
     rate = config.lr / config.batch_size
-    model = Word2Vec(texts, vector_size=config.dim, sg=1, negative=config.num_negatives, ns_exponent=0.75, window=1,
-                     min_count=0, epochs=config.passes, alpha=rate, min_alpha=rate, sample=0, workers=1,
-                     seed=config.seed)  # fmt: skip
+    model = Word2Vec(
+        texts,
+        vector_size=config.dim,
+        sg=1,
+        negative=config.num_negatives,
+        ns_exponent=0.75,
+        window=1,
+        min_count=0,
+        epochs=config.passes,
+        alpha=rate,
+        min_alpha=rate,
+        sample=0,
+        workers=1,
+        seed=config.seed,
+    )
     z = np.zeros((graph.num_nodes, config.dim), np.float32)
     for row in range(graph.num_nodes):
         if str(row) in model.wv:

@@ -179,8 +179,10 @@ def main() -> int:
     with in_host_memory():
         record(OVER_THE_BUS, lambda: step(graph, nodes, tf32=True))
     record("pool, float32 features, TF32", lambda: step(graph, nodes, tf32=True, aggregator="pool"))
-    record("pool, bfloat16 features, TF32",
-           lambda: step(graph, nodes, tf32=True, aggregator="pool", feature_type="bfloat16"))  # fmt: skip
+    record(
+        "pool, bfloat16 features, TF32",
+        lambda: step(graph, nodes, tf32=True, aggregator="pool", feature_type="bfloat16"),
+    )
     record("lstm, float32 features, TF32", lambda: step(graph, nodes, 20, tf32=True, aggregator="lstm"))
     record("unsupervised mean, float32 features, TF32", lambda: step(graph, nodes, tf32=True, task="unsupervised"))
     record("epoch of 298 steps, mean, TF32", epoch)
@@ -197,8 +199,12 @@ def main() -> int:
         n for n, limit in TARGETS.items() if n in found and not (isinstance(found[n], float) and found[n] <= limit)
     ]
     body = {"floors": floors, "measured": found, "targets": TARGETS, "missed": missed}
-    write_result(Path(asked.out), "Microseconds on one GPU, Reddit-shaped unless it says otherwise",
-                 "python -m benchmarks.gpu", body)  # fmt: skip
+    write_result(
+        Path(asked.out),
+        "Microseconds on one GPU, Reddit-shaped unless it says otherwise",
+        "python -m benchmarks.gpu",
+        body,
+    )
     for name, limit in TARGETS.items():
         if name in found:
             print(f"{'missed' if name in missed else 'ok':7}{name}: {found[name]} (at most {limit})")

@@ -30,8 +30,9 @@ def step_with_loader(graph: Graph, nodes: Tensor) -> Callable[[], None]:
 
     rows = torch.repeat_interleave(torch.arange(graph.num_nodes), graph.degrees)
     data = Data(edge_index=torch.stack([graph.indices.long(), rows]), num_nodes=graph.num_nodes)
-    loader = NeighborLoader(data, SIZES, input_nodes=nodes, batch_size=B, shuffle=True, num_workers=WORKERS,
-                            persistent_workers=True)  # fmt: skip
+    loader = NeighborLoader(
+        data, SIZES, input_nodes=nodes, batch_size=B, shuffle=True, num_workers=WORKERS, persistent_workers=True
+    )
 
     def batches() -> Iterator[tuple[Tensor, Tensor]]:
         while True:

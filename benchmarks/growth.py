@@ -55,10 +55,18 @@ def measure(setting: dict[str, Any], steps: int) -> dict[str, Any]:
         begin = time.perf_counter()
         ours.run()
         seconds.append(time.perf_counter() - begin)
-    size = sum(t.numel() * t.element_size() for t in (graph.indptr, graph.indices, graph.features, graph.labels)
-               if t is not None)  # fmt: skip
-    return {**setting, "seconds": statistics.median(seconds), "fastest": min(seconds), "graph_bytes": size,
-            "peak_bytes": high_water(os.getpid())}  # fmt: skip
+    size = sum(
+        t.numel() * t.element_size()
+        for t in (graph.indptr, graph.indices, graph.features, graph.labels)
+        if t is not None
+    )
+    return {
+        **setting,
+        "seconds": statistics.median(seconds),
+        "fastest": min(seconds),
+        "graph_bytes": size,
+        "peak_bytes": high_water(os.getpid()),
+    }
 
 
 def draw(report: dict[str, Any], path: Path) -> None:

@@ -104,14 +104,43 @@ def run(folder: Path, options: argparse.Namespace) -> None:
 
     def build() -> dict[str, Any]:
         forget(nodes, edges)
-        return succeeded(graphsage("data", "build", "tables", "--nodes", nodes, "--edges", edges, "--vectors", "x",
-                                   "--feature-type", "float16", "--memory", options.memory, "--out", graph,
-                                   "--overwrite"))  # fmt: skip
+        return succeeded(
+            graphsage(
+                "data",
+                "build",
+                "tables",
+                "--nodes",
+                nodes,
+                "--edges",
+                edges,
+                "--vectors",
+                "x",
+                "--feature-type",
+                "float16",
+                "--memory",
+                options.memory,
+                "--out",
+                graph,
+                "--overwrite",
+            )
+        )
 
     def embed(name: str, **how: Any) -> Taken:
         forget(graph)
-        return graphsage("embed", model, graph, "--memory", options.memory, "--layer-dtype", options.store,
-                         "--resume-dir", folder / f"{name}.work", "--out", folder / f"{name}.npy", **how)  # fmt: skip
+        return graphsage(
+            "embed",
+            model,
+            graph,
+            "--memory",
+            options.memory,
+            "--layer-dtype",
+            options.store,
+            "--resume-dir",
+            folder / f"{name}.work",
+            "--out",
+            folder / f"{name}.npy",
+            **how,
+        )
 
     def undisturbed() -> dict[str, Any]:
         shutil.rmtree(folder / "whole.work", ignore_errors=True)
@@ -137,8 +166,11 @@ def run(folder: Path, options: argparse.Namespace) -> None:
         facts = succeeded(embed("killed"))
         after = moments(work)
         kept = [name for name in before if name.startswith(f"{last}/")]
-        facts |= {"blocks_kept": len(kept), "blocks_kept_untouched": sum(before[n] == after.get(n) for n in kept),
-                  "sha256": checksum(folder / "killed.npy")}  # fmt: skip
+        facts |= {
+            "blocks_kept": len(kept),
+            "blocks_kept_untouched": sum(before[n] == after.get(n) for n in kept),
+            "sha256": checksum(folder / "killed.npy"),
+        }
         shutil.rmtree(work)
         (folder / "killed.npy").unlink()
         return facts
@@ -161,25 +193,43 @@ def report(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         share = len(halted["kept"]) / sum(stage["blocks"] for stage in whole["stages"])
         halted = {name: value for name, value in halted.items() if name != "kept"} | {"share_done": round(share, 3)}
     return {
-        "nodes": about["nodes"], "stored_edges": about["stored_edges"], "features": WIDTH, "feature_type": "float16",
-        "layers": 2, "aggregator": "mean", "dim": options.dim, "store": options.store, "memory_flag": options.memory,
+        "nodes": about["nodes"],
+        "stored_edges": about["stored_edges"],
+        "features": WIDTH,
+        "feature_type": "float16",
+        "layers": 2,
+        "aggregator": "mean",
+        "dim": options.dim,
+        "store": options.store,
+        "memory_flag": options.memory,
         "peak_bytes": max(taken["peak_bytes"] for taken in (built, whole, halted, again) if taken),
-        "same_bytes_after_kill": same, "disk": found["disk speed"], "generate": found["generate"], "build": built,
-        "embed": whole, "killed": halted,
+        "same_bytes_after_kill": same,
+        "disk": found["disk speed"],
+        "generate": found["generate"],
+        "build": built,
+        "embed": whole,
+        "killed": halted,
         "resumed": again,
-    }  # fmt: skip
+    }
 
 
 def plan(work: Path) -> dict[str, Any]:
     stages = json.loads((work / "work.json").read_text())["stages"]
-    return {"stages": [{"name": f"{s['kind']}-{s['layer']}", "blocks": len(s["cuts"]) - 1,
-                        "source_rows": s["source_rows"]} for s in stages]}  # fmt: skip
+    return {
+        "stages": [
+            {"name": f"{s['kind']}-{s['layer']}", "blocks": len(s["cuts"]) - 1, "source_rows": s["source_rows"]}
+            for s in stages
+        ]
+    }
 
 
 def moments(work: Path) -> dict[str, int]:
     """When each block that is done was written."""
-    return {f"{note.parent.name}/{note.stem}": note.with_suffix(".npy").stat().st_mtime_ns
-            for note in sorted(work.glob("*-*/[0-9]*.json")) if note.with_suffix(".npy").exists()}  # fmt: skip
+    return {
+        f"{note.parent.name}/{note.stem}": note.with_suffix(".npy").stat().st_mtime_ns
+        for note in sorted(work.glob("*-*/[0-9]*.json"))
+        if note.with_suffix(".npy").exists()
+    }
 
 
 def share_done(work: Path) -> float:

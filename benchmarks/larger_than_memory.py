@@ -32,8 +32,14 @@ from graphsage.graph.storage import open_graph, open_splits, save_graph
 from graphsage.training.config import Config
 from graphsage.training.train import set_up
 
-WAYS = (("shuffled", 1, False, True), ("shuffled", 1, True, True), ("shuffled", 32, True, True),
-        ("communities", 1, True, True), ("communities", 32, True, True), ("shuffled", 1, False, False))  # fmt: skip
+WAYS = (
+    ("shuffled", 1, False, True),
+    ("shuffled", 1, True, True),
+    ("shuffled", 32, True, True),
+    ("communities", 1, True, True),
+    ("communities", 32, True, True),
+    ("shuffled", 1, False, False),
+)
 """Order of nodes, rows that stay together in a batch, read-ahead off, memory limited."""
 DONE = "done"
 COMMUNITY, DEGREE, INSIDE, CLASSES, CHUNK = 1000, 6, 0.8, 16, 20_000
@@ -74,10 +80,15 @@ def described(folder: Path) -> dict[str, Any]:
     graphs = {name: open_graph(folder / name) for name in ("shuffled", "communities")}
     features = graphs["shuffled"].features
     assert features is not None
-    return {"nodes": len(features), "features": features.shape[1], "table_bytes": features.numel() * 2,
-            "stored_edges": graphs["shuffled"].num_stored_edges, "community": COMMUNITY,
-            "edges_inside_a_community": INSIDE,
-            "median_distance_of_neighbors": {name: _gap(graph) for name, graph in graphs.items()}}  # fmt: skip
+    return {
+        "nodes": len(features),
+        "features": features.shape[1],
+        "table_bytes": features.numel() * 2,
+        "stored_edges": graphs["shuffled"].num_stored_edges,
+        "community": COMMUNITY,
+        "edges_inside_a_community": INSIDE,
+        "median_distance_of_neighbors": {name: _gap(graph) for name, graph in graphs.items()},
+    }
 
 
 def _gap(graph: Graph) -> int:
@@ -110,10 +121,14 @@ def train(folder: Path, together: int, at_random: bool, batch: int, seconds: flo
     taken = time.monotonic() - begin
     count = done - 1
     loss = float(step.take_loss()) / done
-    return {"steps": count, "steps_per_second": round(count / taken, 3),
-            "targets_per_second": round(count * batch / taken, 1),
-            "bytes_read_per_step": round((_read_bytes() - read) / count),
-            "major_faults_per_step": round((_faults() - faults) / count, 1), "mean_loss": round(loss, 4)}  # fmt: skip
+    return {
+        "steps": count,
+        "steps_per_second": round(count / taken, 3),
+        "targets_per_second": round(count * batch / taken, 1),
+        "bytes_read_per_step": round((_read_bytes() - read) / count),
+        "major_faults_per_step": round((_faults() - faults) / count, 1),
+        "mean_loss": round(loss, 4),
+    }
 
 
 def _read_bytes() -> int:
@@ -185,11 +200,17 @@ def main() -> int:
     try:
         print("making two tables", file=sys.stderr, flush=True)
         make(scratch, asked.nodes, asked.width)
-        report = {"what": "training steps from a float16 table larger than the memory allowed, page cache included",
-                  "limit_bytes": asked.limit, "batch": asked.batch, "sample_sizes": [10, 5], **described(scratch),
-                  "system_read_ahead_kb": system_read_ahead(scratch),
-                  "hardware": {"cores": os.cpu_count(), "machine": platform.machine()},
-                  "torch": torch.__version__, "ways": []}  # fmt: skip
+        report = {
+            "what": "training steps from a float16 table larger than the memory allowed, page cache included",
+            "limit_bytes": asked.limit,
+            "batch": asked.batch,
+            "sample_sizes": [10, 5],
+            **described(scratch),
+            "system_read_ahead_kb": system_read_ahead(scratch),
+            "hardware": {"cores": os.cpu_count(), "machine": platform.machine()},
+            "torch": torch.__version__,
+            "ways": [],
+        }
         known = json.loads(Path(asked.out).read_text())["ways"] if asked.resume else []
         forget(scratch / "shuffled")
         report["disk_bytes_per_second_in_order"] = round(sequential(scratch / "shuffled" / "features.npy"))

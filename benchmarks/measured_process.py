@@ -46,8 +46,15 @@ def graphsage(*words: object, until: Callable[[], bool] | None = None) -> Taken:
             process.kill()
         time.sleep(0.02 if until is not None else 0.1)
     process.returncode = os.waitstatus_to_exitcode(status)
-    return Taken(time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, peak,
-                 io.get("rchar", 0), io.get("read_bytes", 0), io.get("write_bytes", 0), process.returncode)  # fmt: skip
+    return Taken(
+        time.perf_counter() - begin,
+        usage.ru_utime + usage.ru_stime,
+        peak,
+        io.get("rchar", 0),
+        io.get("read_bytes", 0),
+        io.get("write_bytes", 0),
+        process.returncode,
+    )
 
 
 def _io(pid: int) -> dict[str, int]:

@@ -21,8 +21,10 @@ class MemoryGroup:
                 (self.path / "memory.max").write_text(str(limit))
                 (self.path / "memory.swap.max").write_text("0")
         except OSError as error:
-            raise NoMemoryGroup(f"cannot limit memory with a cgroup below {base} ({error.strerror}); run as root or in "
-                                "a delegated cgroup (a ulimit does not count the page cache)") from error  # fmt: skip
+            raise NoMemoryGroup(
+                f"cannot limit memory with a cgroup below {base} ({error.strerror}); run as root or in "
+                "a delegated cgroup (a ulimit does not count the page cache)"
+            ) from error
 
     def enter(self) -> None:
         """Move the calling process in; for `preexec_fn`."""

@@ -71,9 +71,18 @@ def compare(case: Case, what: str, seconds: float) -> dict[str, Any]:
         estimate = whole_graph(size, config, IN_MEMORY, rates)
         measured = median_seconds(inference(graph, config), seconds, 2)
     predicted = estimate.seconds - estimate.parts["disk"]  # the graph is in memory already
-    return {"what": what, "label": case.label, "nodes": case.nodes, "edges": size.edges, "dim": case.dim,
-            "settings": case.settings, "predicted": predicted, "measured": measured, "ratio": predicted / measured,
-            "within": 1 / ERROR_FACTOR <= predicted / measured <= ERROR_FACTOR}  # fmt: skip
+    return {
+        "what": what,
+        "label": case.label,
+        "nodes": case.nodes,
+        "edges": size.edges,
+        "dim": case.dim,
+        "settings": case.settings,
+        "predicted": predicted,
+        "measured": measured,
+        "ratio": predicted / measured,
+        "within": 1 / ERROR_FACTOR <= predicted / measured <= ERROR_FACTOR,
+    }
 
 
 def main() -> int:
@@ -90,8 +99,11 @@ def main() -> int:
         for case in cases:
             row = compare(case, what, asked.seconds)
             rows.append(row)
-            print(f"{what:14} {case.label:36} predicted {row['predicted'] * 1e3:9.1f} ms   measured "
-                  f"{row['measured'] * 1e3:9.1f} ms   ratio {row['ratio']:.2f}", flush=True)  # fmt: skip
+            print(
+                f"{what:14} {case.label:36} predicted {row['predicted'] * 1e3:9.1f} ms   measured "
+                f"{row['measured'] * 1e3:9.1f} ms   ratio {row['ratio']:.2f}",
+                flush=True,
+            )
     about = "The planner's estimates beside measured times, on graphs that it did not measure"
     body = {
         "clock": "processor time on a busy machine" if asked.busy else "wall time",

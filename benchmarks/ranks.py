@@ -32,11 +32,18 @@ def graphsage(*words: object) -> dict[str, Any]:
 
 def one_run(data: str, workers: int, seed: int, epochs: int, folder: Path) -> dict[str, Any]:
     run = folder / f"{workers}-{seed}"
-    trained = graphsage("train", data, "--out", run, "--workers", workers, "--seed", seed, "--epochs", epochs,
-                        "--device", "cpu")  # fmt: skip
+    trained = graphsage(
+        "train", data, "--out", run, "--workers", workers, "--seed", seed, "--epochs", epochs, "--device", "cpu"
+    )
     scored = graphsage("evaluate", run, "--device", "cpu")
-    return {"workers": workers, "seed": seed, "steps": trained["steps"], "train_seconds": trained["seconds"],
-            "val_micro_f1": trained["val_f1"], "test_micro_f1": scored["micro_f1"]}  # fmt: skip
+    return {
+        "workers": workers,
+        "seed": seed,
+        "steps": trained["steps"],
+        "train_seconds": trained["seconds"],
+        "val_micro_f1": trained["val_f1"],
+        "test_micro_f1": scored["micro_f1"],
+    }
 
 
 def difference(folder: Path, workers: int, seed: int) -> float:
@@ -49,10 +56,15 @@ def difference(folder: Path, workers: int, seed: int) -> float:
 def summary(name: str, epochs: int, workers: int, runs: list[dict[str, Any]], weights: list[float]) -> dict[str, Any]:
     scores = {count: [run["test_micro_f1"] for run in runs if run["workers"] == count] for count in (1, workers)}
     pairs = list(zip(scores[1], scores[workers], strict=True))
-    return {"data": name, "epochs": epochs, "seeds": len(pairs), "runs": runs,
-            "test_micro_f1_mean": {str(count): statistics.mean(values) for count, values in scores.items()},
-            "largest_score_difference": max(abs(a - b) for a, b in pairs),
-            "largest_weight_difference": max(weights)}  # fmt: skip
+    return {
+        "data": name,
+        "epochs": epochs,
+        "seeds": len(pairs),
+        "runs": runs,
+        "test_micro_f1_mean": {str(count): statistics.mean(values) for count, values in scores.items()},
+        "largest_score_difference": max(abs(a - b) for a, b in pairs),
+        "largest_weight_difference": max(weights),
+    }
 
 
 def main() -> int:
@@ -63,9 +75,13 @@ def main() -> int:
     options.add_argument("--epochs", type=int, default=2)
     options.add_argument("--out", default="results/scale/ranks.json")
     asked = options.parse_args()
-    report = {"what": "GraphSAGE-mean, the defaults, trained by one rank and by several; the same batch in total",
-              "workers": asked.workers, "limit": LIMIT, "torch": torch.__version__,
-              "hardware": {"cores": os.cpu_count(), "machine": platform.machine()}}  # fmt: skip
+    report = {
+        "what": "GraphSAGE-mean, the defaults, trained by one rank and by several; the same batch in total",
+        "workers": asked.workers,
+        "limit": LIMIT,
+        "torch": torch.__version__,
+        "hardware": {"cores": os.cpu_count(), "machine": platform.machine()},
+    }
     places = {word.partition("=")[0]: word.partition("=")[2] or word for word in asked.data}
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in places}
     weights: dict[str, list[float]] = {name: [] for name in places}

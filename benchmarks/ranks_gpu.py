@@ -52,11 +52,19 @@ def measure(batch: int, out: Path) -> None:
             import torch.distributed as dist
 
             parameters = sum(p.numel() for p in ours.module.parameters())
-            out.write_text(json.dumps({
-                "ranks": ranks.count, "targets in a step": batch, "backend": _backend(dist, ranks.count),
-                "gradient MB": parameters * 4 / 1e6, "step us": round(statistics.median(times), 1),
-                "captured": getattr(ours.step, "eager", True) is None, "losses": losses,
-            }))  # fmt: skip
+            out.write_text(
+                json.dumps(
+                    {
+                        "ranks": ranks.count,
+                        "targets in a step": batch,
+                        "backend": _backend(dist, ranks.count),
+                        "gradient MB": parameters * 4 / 1e6,
+                        "step us": round(statistics.median(times), 1),
+                        "captured": getattr(ours.step, "eager", True) is None,
+                        "losses": losses,
+                    }
+                )
+            )
 
 
 def _backend(dist: Any, count: int) -> str | None:
@@ -69,11 +77,19 @@ def start(count: int, batch: int) -> dict[str, Any]:
         port = server.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "result.json"
-        shared = {**os.environ, "WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1",
-                  "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}  # fmt: skip
+        shared = {
+            **os.environ,
+            "WORLD_SIZE": str(count),
+            "LOCAL_WORLD_SIZE": str(count),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "GLOO_SOCKET_IFNAME": "lo",
+        }
         command = [sys.executable, "-m", "benchmarks.ranks_gpu", "--as-rank", str(out), "--batch", str(batch)]
-        processes = [subprocess.Popen(command, env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)})
-                     for rank in range(count)]  # fmt: skip
+        processes = [
+            subprocess.Popen(command, env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+            for rank in range(count)
+        ]
         codes = [process.wait() for process in processes]
         if any(codes):
             return {"ranks": count, "targets in a step": batch, "failed": codes}
@@ -91,16 +107,25 @@ def main() -> int:
     if asked.as_rank is not None:
         measure(asked.batch, asked.as_rank)
         return 0
-    found = [start(1, asked.batch), start(asked.ranks, asked.batch), start(1, asked.batch * asked.ranks),
-             start(asked.ranks, asked.batch * asked.ranks)]  # fmt: skip
+    found = [
+        start(1, asked.batch),
+        start(asked.ranks, asked.batch),
+        start(1, asked.batch * asked.ranks),
+        start(asked.ranks, asked.batch * asked.ranks),
+    ]
     agree = []
     for one, several in ((found[0], found[1]), (found[2], found[3])):
         if "losses" in one and "losses" in several:
             agree.append(max(abs(a - b) for a, b in zip(one.pop("losses"), several.pop("losses"), strict=True)))
-    report = {"what": "microseconds of a training step, mean, TF32, Reddit-shaped", "measured": found,
-              "largest difference of the losses of one rank and of several": agree, "steps compared": FIRST,
-              "gpus": torch.cuda.device_count(), "device": torch.cuda.get_device_name(),
-              "torch": torch.__version__}  # fmt: skip
+    report = {
+        "what": "microseconds of a training step, mean, TF32, Reddit-shaped",
+        "measured": found,
+        "largest difference of the losses of one rank and of several": agree,
+        "steps compared": FIRST,
+        "gpus": torch.cuda.device_count(),
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+    }
     path = Path(asked.out)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

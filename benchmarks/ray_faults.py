@@ -34,8 +34,9 @@ def make(folder: Path, nodes: int) -> tuple[Any, Path]:
 
     draw = np.random.default_rng(0)
     features = torch.from_numpy(draw.standard_normal((nodes, WIDTH), dtype=np.float32))
-    save_graph(Graph.from_edges(draw.integers(0, nodes, (nodes * DEGREE // 2, 2)), nodes, features=features),
-               folder / "graph")  # fmt: skip
+    save_graph(
+        Graph.from_edges(draw.integers(0, nodes, (nodes * DEGREE // 2, 2)), nodes, features=features), folder / "graph"
+    )
     torch.manual_seed(0)
     return Model(Encoder(EncoderConfig(dim=DIM), WIDTH).eval(), None, SamplingConfig()), folder / "graph"
 
@@ -117,8 +118,10 @@ def measure(folder: Path, nodes: int, blocks: int) -> dict[str, Any]:
         told: list[str] = []
         tasks = RayTasks("auto", 1, TASK_BYTES, told.append)
         z, facts = timed(name, executor=tasks, on_block=faults)
-        facts |= {"max_difference": float((z - expected).abs().max()),
-                  "blocks_by_node": sorted(tasks.blocks_on.values())}  # fmt: skip
+        facts |= {
+            "max_difference": float((z - expected).abs().max()),
+            "blocks_by_node": sorted(tasks.blocks_on.values()),
+        }
         return facts | ({} if faults is None else {"fault": faults.said, "remarks": told})
 
     expected, alone = timed("in-process")
@@ -155,10 +158,20 @@ def measure(folder: Path, nodes: int, blocks: int) -> dict[str, Any]:
     finally:
         ray.shutdown()
         cluster.shutdown()
-    return {"nodes": nodes, "features": WIDTH, "dim": DIM, "degree": DEGREE, "in_process": alone, "two_nodes": two,
-            "worker_killed": worker, "second_node_cut_off": second, "all_nodes_lost": lost,
-            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "hardware": hardware(),
-            "versions": versions() | {"ray": ray.__version__}}  # fmt: skip
+    return {
+        "nodes": nodes,
+        "features": WIDTH,
+        "dim": DIM,
+        "degree": DEGREE,
+        "in_process": alone,
+        "two_nodes": two,
+        "worker_killed": worker,
+        "second_node_cut_off": second,
+        "all_nodes_lost": lost,
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "hardware": hardware(),
+        "versions": versions() | {"ray": ray.__version__},
+    }
 
 
 if __name__ == "__main__":

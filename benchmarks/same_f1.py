@@ -49,8 +49,17 @@ def run(asked: argparse.Namespace) -> int:
                 model = train(graph, split, config, device=asked.device)
                 scores.append(model.evaluate(graph, split).micro)
             seconds = round(time.monotonic() - begin, 1)
-            rows.append({"data": name, "aggregator": aggregator, "device": asked.device, "form": form,
-                         "epochs": asked.epochs, "f1": scores, "seconds": seconds})  # fmt: skip
+            rows.append(
+                {
+                    "data": name,
+                    "aggregator": aggregator,
+                    "device": asked.device,
+                    "form": form,
+                    "epochs": asked.epochs,
+                    "f1": scores,
+                    "seconds": seconds,
+                }
+            )
             print(name, aggregator, asked.device, form, [round(s, 4) for s in scores], seconds, flush=True)
             write_result(asked.out, ABOUT, command(), {"rows": rows})
     return 0

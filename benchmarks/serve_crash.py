@@ -45,8 +45,12 @@ FORK = multiprocessing.get_context("fork")
 def first_graph(nodes: int, width: int, degree: int = 6) -> Any:
     draw = np.random.default_rng(0)
     pairs = draw.integers(0, nodes, (nodes * degree // 2, 2))
-    return from_edges(pairs, nodes, features=draw.normal(size=(nodes, width)).astype(np.float32),
-                      ids=[f"b{row}" for row in range(nodes)])  # fmt: skip
+    return from_edges(
+        pairs,
+        nodes,
+        features=draw.normal(size=(nodes, width)).astype(np.float32),
+        ids=[f"b{row}" for row in range(nodes)],
+    )
 
 
 def change(name: str, width: int = WIDTH, base: int = BASE, edges: int = EDGES) -> Change:
@@ -204,8 +208,14 @@ def restart(folder: Path) -> dict[str, Any]:
     with LiveGraph(folder, Cap(128, "symmetric", 0)) as live:
         opened, used = time.monotonic() - began, time.process_time() - cpu
         assert live.version.sequence == changes
-    return {"nodes": nodes, "journal_rows": changes, "features": width, "edges_a_change": edges,
-            "seconds": round(opened, 2), "cpu_seconds": round(used, 2)}  # fmt: skip
+    return {
+        "nodes": nodes,
+        "journal_rows": changes,
+        "features": width,
+        "edges_a_change": edges,
+        "seconds": round(opened, 2),
+        "cpu_seconds": round(used, 2),
+    }
 
 
 def main() -> None:
@@ -219,11 +229,12 @@ def main() -> None:
     where = surroundings()
     with tempfile.TemporaryDirectory() as folder:
         over_http = options.kills // 2
-        result: dict[str, Any] = {"kill_9": kills(Path(folder) / "kills", options.kills - over_http),
-                                  "kill_9_over_http": http_kills(Path(folder) / "http", over_http),
-                                  "every_step": {**every_step(Path(folder) / "steps"),
-                                                 **reload_steps(Path(folder) / "reload")},
-                                  "damaged_journals": torn(Path(folder) / "torn", options.torn)}  # fmt: skip
+        result: dict[str, Any] = {
+            "kill_9": kills(Path(folder) / "kills", options.kills - over_http),
+            "kill_9_over_http": http_kills(Path(folder) / "http", over_http),
+            "every_step": {**every_step(Path(folder) / "steps"), **reload_steps(Path(folder) / "reload")},
+            "damaged_journals": torn(Path(folder) / "torn", options.torn),
+        }
         if options.restart:
             result["restart"] = restart(Path(folder) / "large")
     clean = [result["kill_9"], result["kill_9_over_http"], *result["every_step"].values()]

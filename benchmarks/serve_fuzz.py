@@ -58,8 +58,14 @@ def fuzz(operation: Any, server: Server, cases: int, key: str | None) -> Counter
             seen["cannot be sent"] += 1
 
     for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
-        limits = settings(max_examples=max(1, cases // 2), deadline=None, database=None, derandomize=True,
-                          phases=[Phase.generate], suppress_health_check=list(HealthCheck))  # fmt: skip
+        limits = settings(
+            max_examples=max(1, cases // 2),
+            deadline=None,
+            database=None,
+            derandomize=True,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
         try:
             limits(given(case=operation.as_strategy(generation_mode=mode))(lambda case: send(case)))()
         except (Unsatisfiable, schemathesis.errors.SchemathesisError):
@@ -67,9 +73,13 @@ def fuzz(operation: Any, server: Server, cases: int, key: str | None) -> Counter
     draw = random.Random(0)
     while sum(seen.values()) < cases:  # an operation that takes nothing is sent what it does not ask for
         answer = session.request(
-            operation.method, f"http://{server.host}:{server.port}{operation.path}", timeout=30,
-            params={draw.choice("abc"): draw.randbytes(4)}, data=draw.randbytes(draw.randrange(64)),
-            headers={**headers, "x-other": draw.randbytes(6).hex(), "content-type": draw.choice(KINDS)})  # fmt: skip
+            operation.method,
+            f"http://{server.host}:{server.port}{operation.path}",
+            timeout=30,
+            params={draw.choice("abc"): draw.randbytes(4)},
+            data=draw.randbytes(draw.randrange(64)),
+            headers={**headers, "x-other": draw.randbytes(6).hex(), "content-type": draw.choice(KINDS)},
+        )
         seen[str(answer.status_code)] += 1
         if answer.status_code >= 500 and answer.status_code != 503:
             seen[f"failed: {operation.method} {operation.path}"] += 1
@@ -111,9 +121,12 @@ def main() -> None:
         found = run(make_small(Path(folder)), Path(folder), options.cases)
     passed = verdict(found)
     counts = {name: sum(n for s, n in seen.items() if s.isdigit()) for name, seen in found["operations"].items()}
-    write_result(options.out, "requests generated from the service's own description", "make fuzz",
-                 {"surroundings": where, "cases_asked": options.cases, "passed": passed, "cases": counts,
-                  **found})  # fmt: skip
+    write_result(
+        options.out,
+        "requests generated from the service's own description",
+        "make fuzz",
+        {"surroundings": where, "cases_asked": options.cases, "passed": passed, "cases": counts, **found},
+    )
     raise SystemExit(not passed)
 
 

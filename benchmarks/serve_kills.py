@@ -50,8 +50,15 @@ def forked(small: Small, fault: str = "") -> Iterator[tuple[int, str]]:
 
     def run() -> None:
         arm(fault)
-        serve(small.run, small.graph, host="127.0.0.1", port=0, keys=ApiKeys(), settings=Settings(compact_after=20),
-              on_start=lambda at: [os.write(writing, at.encode()), None][1])  # fmt: skip
+        serve(
+            small.run,
+            small.graph,
+            host="127.0.0.1",
+            port=0,
+            keys=ApiKeys(),
+            settings=Settings(compact_after=20),
+            on_start=lambda at: [os.write(writing, at.encode()), None][1],
+        )
 
     process = FORK.Process(target=run, daemon=True)
     process.start()
@@ -122,8 +129,9 @@ def http_kills(folder: Path, rounds: int) -> dict[str, Any]:
             total += compare(address, last)
             everything |= last
             last = States()
-            writers = [threading.Thread(target=write, args=(address, f"w{number}-{w}", last, first))
-                       for w in range(WRITERS)]  # fmt: skip
+            writers = [
+                threading.Thread(target=write, args=(address, f"w{number}-{w}", last, first)) for w in range(WRITERS)
+            ]
             for writer in writers:
                 writer.start()
             assert first.wait(60), "nothing was acknowledged"

@@ -44,9 +44,12 @@ class Tally:
 
     def summary(self, nodes: int = 1) -> dict[str, Any]:
         span = self.ended - self.began
-        said: dict[str, Any] = {"requests": len(self.accepted), "per_second": round(len(self.accepted) / span, 1),
-                                **quantiles(self.accepted),
-                                "service_cpu_ms": round(1000 * self.cpu / max(1, len(self.accepted)), 2)}  # fmt: skip
+        said: dict[str, Any] = {
+            "requests": len(self.accepted),
+            "per_second": round(len(self.accepted) / span, 1),
+            **quantiles(self.accepted),
+            "service_cpu_ms": round(1000 * self.cpu / max(1, len(self.accepted)), 2),
+        }
         if nodes > 1:
             said["nodes_per_second"] = round(nodes * len(self.accepted) / span, 1)
         return {**said, "errors": self.others} if self.others else said
@@ -102,8 +105,9 @@ async def watch_health(server: Server, tally: Tally, until: float) -> None:
         await asyncio.sleep(0.1)
 
 
-async def overload(server: Server, requests: list[bytes], clients: int, seconds: float, capacity: float
-                   ) -> dict[str, Any]:  # fmt: skip
+async def overload(
+    server: Server, requests: list[bytes], clients: int, seconds: float, capacity: float
+) -> dict[str, Any]:
     """`clients` that come again at once when they were served, and after a short pause when turned away."""
     health, before = Tally(), server.memory
     watch = asyncio.create_task(watch_health(server, health, time.perf_counter() + seconds))
@@ -111,14 +115,27 @@ async def overload(server: Server, requests: list[bytes], clients: int, seconds:
     await watch
     offered = (len(tally.accepted) + len(tally.rejected)) / (tally.ended - tally.began)
     goodput = len(tally.accepted) / (tally.ended - tally.began)
-    return {"clients": clients, "offered_per_second": round(offered, 1), "goodput_per_second": round(goodput, 1),
-            "goodput_share": round(goodput / capacity, 3), 
-            "service_cpu_share": round(tally.cpu / seconds, 2), "accepted": quantiles(tally.accepted),
-            "rejections": len(tally.rejected), "rejected": quantiles(tally.rejected), "errors": tally.others,
-            "health": {"asked": len(health.accepted) + sum(health.others.values()), "ok": len(health.accepted),
-                       **quantiles(health.accepted)},
-            "memory_mb": {"before": round(before), "after": round(server.memory),
-                          "growth": round(server.memory / before - 1, 4)}}  # fmt: skip
+    return {
+        "clients": clients,
+        "offered_per_second": round(offered, 1),
+        "goodput_per_second": round(goodput, 1),
+        "goodput_share": round(goodput / capacity, 3),
+        "service_cpu_share": round(tally.cpu / seconds, 2),
+        "accepted": quantiles(tally.accepted),
+        "rejections": len(tally.rejected),
+        "rejected": quantiles(tally.rejected),
+        "errors": tally.others,
+        "health": {
+            "asked": len(health.accepted) + sum(health.others.values()),
+            "ok": len(health.accepted),
+            **quantiles(health.accepted),
+        },
+        "memory_mb": {
+            "before": round(before),
+            "after": round(server.memory),
+            "growth": round(server.memory / before - 1, 4),
+        },
+    }
 
 
 def main() -> None:
@@ -141,10 +158,20 @@ def main() -> None:
         capacity = len(crowd.accepted) / (crowd.ended - crowd.began)
         too_many = uvloop.run(overload(server, single, 640, options.seconds, capacity))
     about = f"one new node with {EDGES} edges, not stored; service and load generator share the machine"
-    write_result(options.out, about, "make load", {
-        "surroundings": where, "inference": options.inference, "seconds": options.seconds,
-        "one_client": lone.summary(), "clients_32": crowd.summary(), "nodes_32_at_a_time": bulk.summary(32),
-        "overload_x10": too_many})  # fmt: skip
+    write_result(
+        options.out,
+        about,
+        "make load",
+        {
+            "surroundings": where,
+            "inference": options.inference,
+            "seconds": options.seconds,
+            "one_client": lone.summary(),
+            "clients_32": crowd.summary(),
+            "nodes_32_at_a_time": bulk.summary(32),
+            "overload_x10": too_many,
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -44,8 +44,14 @@ class Server:
 
 
 @contextmanager
-def serving(run: Path, graph: Path, *options: str, fault: str = "", ready: bool = True,
-            runner: tuple[str, ...] = ("-m", "graphsage")) -> Iterator[Server]:  # fmt: skip
+def serving(
+    run: Path,
+    graph: Path,
+    *options: str,
+    fault: str = "",
+    ready: bool = True,
+    runner: tuple[str, ...] = ("-m", "graphsage"),
+) -> Iterator[Server]:
     """A server on a free port; on leaving, SIGTERM, and it must exit with 0 (unless it was killed)."""
     command = [sys.executable, *runner, "serve", str(run), "--graph", str(graph), "--port", "0", *options]
     env = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "GRAPHSAGE_FAULT": fault}
@@ -153,15 +159,20 @@ def quantiles(seconds: list[float]) -> dict[str, float | None]:
     if not seconds:
         return {"p50_ms": None, "p99_ms": None, "max_ms": None}
     ordered = sorted(seconds)
-    at = {name: ordered[min(len(ordered) - 1, int(share * len(ordered)))] for name, share in
-          (("p50_ms", 0.5), ("p99_ms", 0.99), ("max_ms", 1.0))}  # fmt: skip
+    at = {
+        name: ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+        for name, share in (("p50_ms", 0.5), ("p99_ms", 0.99), ("max_ms", 1.0))
+    }
     return {name: round(value * 1000, 2) for name, value in at.items()}
 
 
 def surroundings() -> dict[str, Any]:
     """Where and when something was measured; `load_before` tells a quiet machine from a busy one."""
-    return {"date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "cores": os.cpu_count(),
-            "load_before": round(os.getloadavg()[0], 2)}  # fmt: skip
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "cores": os.cpu_count(),
+        "load_before": round(os.getloadavg()[0], 2),
+    }
 
 
 def write_result(path: Path, about: str, command: str, result: dict[str, Any]) -> None:

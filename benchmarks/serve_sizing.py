@@ -68,10 +68,17 @@ def measure(nodes: int) -> dict[str, Any]:
         index, built = timed(lambda: SearchIndex([str(i) for i in range(nodes)], NearestIndex.build(z)))
         _, searched = timed(lambda: [index.search(z[i], 10) for i in range(50)])
         live.close()
-    return {"nodes": nodes, "disk_mb": round(disk / 1e6), "open_s": round(opened, 2),
-            "memory_mb": round(before / 1e6), "embed_alone_ms": round(1000 * alone / 200, 2),
-            "embed_of_32_ms": round(1000 * batches / 192, 2), "compaction_s": round(compacted, 2),
-            "index_s": round(built, 2), "search_ms": round(1000 * searched / 50, 2)}  # fmt: skip
+    return {
+        "nodes": nodes,
+        "disk_mb": round(disk / 1e6),
+        "open_s": round(opened, 2),
+        "memory_mb": round(before / 1e6),
+        "embed_alone_ms": round(1000 * alone / 200, 2),
+        "embed_of_32_ms": round(1000 * batches / 192, 2),
+        "compaction_s": round(compacted, 2),
+        "index_s": round(built, 2),
+        "search_ms": round(1000 * searched / 50, 2),
+    }
 
 
 def main() -> None:

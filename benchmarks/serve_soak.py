@@ -60,8 +60,15 @@ class Mixed:
         return "put", request_bytes("PUT", "/v1/nodes", {"nodes": [{"id": name, **self.node()}]})
 
 
-async def errand(server: Server, mixed: Mixed, until: float, pause: float, counts: Counter[str],
-                 errors: Counter[str], times: dict[str, list[float]]) -> None:  # fmt: skip
+async def errand(
+    server: Server,
+    mixed: Mixed,
+    until: float,
+    pause: float,
+    counts: Counter[str],
+    errors: Counter[str],
+    times: dict[str, list[float]],
+) -> None:
     """One request every `pause` seconds; later ones wait for one that takes longer, and are not made up for."""
     connection, due = Connection(server), time.monotonic()
     while due < until:
@@ -97,17 +104,29 @@ async def soak(server: Server, mixed: list[Mixed], minutes: float, rate: float) 
             status, body = await one(server, "GET", "/v1/stats")
             stats = json.loads(body) if status == 200 else {}
             flat = [seconds for each in times.values() for seconds in each]
-            rows.append({"minute": round(memory[-1][0], 1), "memory_mb": round(memory[-1][1], 1),
-                         "requests": len(flat), **quantiles(flat), "graph": stats.get("graph")})  # fmt: skip
+            rows.append(
+                {
+                    "minute": round(memory[-1][0], 1),
+                    "memory_mb": round(memory[-1][1], 1),
+                    "requests": len(flat),
+                    **quantiles(flat),
+                    "graph": stats.get("graph"),
+                }
+            )
             print(rows[-1], flush=True)
             times.clear()
     await asyncio.gather(*tasks)
     later = np.array([point for point in memory if point[0] >= minutes / 2])
     slope = float(theilslopes(later[:, 1], later[:, 0])[0]) if len(later) > 1 else 0.0
     squares = float(np.polyfit(later[:, 0], later[:, 1], 1)[0]) if len(later) > 1 else 0.0
-    return {"minutes": minutes, "requests": dict(counts), "errors": dict(errors),
-            "memory_slope_mb_per_minute": round(slope, 3), "least_squares_slope": round(squares, 3),
-            "by_minute": rows}  # fmt: skip
+    return {
+        "minutes": minutes,
+        "requests": dict(counts),
+        "errors": dict(errors),
+        "memory_slope_mb_per_minute": round(slope, 3),
+        "least_squares_slope": round(squares, 3),
+        "by_minute": rows,
+    }
 
 
 def main() -> None:

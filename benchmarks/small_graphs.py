@@ -43,8 +43,14 @@ def earlier_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def tables(folder: Path, seed: int) -> TableSpec:
-    return TableSpec(nodes=str(folder / "nodes.csv"), edges=str(folder / "edges.csv"), label="label",
-                     vectors=(str(folder / "features.npz"),), fractions=(0.6, 0.2, 0.2), split_seed=seed)  # fmt: skip
+    return TableSpec(
+        nodes=str(folder / "nodes.csv"),
+        edges=str(folder / "edges.csv"),
+        label="label",
+        vectors=(str(folder / "features.npz"),),
+        fractions=(0.6, 0.2, 0.2),
+        split_seed=seed,
+    )
 
 
 def ours(spec: TableSpec, settings: dict[str, Any]) -> Score:
@@ -79,11 +85,17 @@ class Method:
 
 
 METHODS = (
-    Method("GraphSAGE-mean", ours, grid(RATES, [{}, {"head_scale": True, "dropout": 0.5}],
-                                        [{"max_degree": None, "sample_sizes": (10, 5)}], LONGEST), EPOCHS),
+    Method(
+        "GraphSAGE-mean",
+        ours,
+        grid(
+            RATES, [{}, {"head_scale": True, "dropout": 0.5}], [{"max_degree": None, "sample_sizes": (10, 5)}], LONGEST
+        ),
+        EPOCHS,
+    ),
     Method("PyG SAGEConv", pyg, grid(RATES, [{"dropout": 0.0}, {"dropout": 0.5}], LONGEST), EPOCHS),
     Method("logistic regression on features", logistic, [{"penalty": 10.0}, {"penalty": 100.0}, {"penalty": 1000.0}]),
-)  # fmt: skip
+)
 
 
 def measure(folder: Path, method: Method, seeds: int) -> dict[str, Any]:
@@ -106,9 +118,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    about = ("test micro-F1 (accuracy) on random inductive splits 60/20/20, a split for each seed, the same for all "
-             "methods; settings chosen by validation micro-F1 on the split of seed 0; the SAGEConv model: 2 layers, "
-             "256 wide, batches of 512, full neighborhoods of the training graph")  # fmt: skip
+    about = (
+        "test micro-F1 (accuracy) on random inductive splits 60/20/20, a split for each seed, the same for all "
+        "methods; settings chosen by validation micro-F1 on the split of seed 0; the SAGEConv model: 2 layers, "
+        "256 wide, batches of 512, full neighborhoods of the training graph"
+    )
     made = earlier_rows(options.out)
     for graph in options.graphs.split(","):
         for method in METHODS:

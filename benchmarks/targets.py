@@ -84,10 +84,13 @@ def quantity(found: Found, name: str) -> float | None:
         return sum(known) if parts and len(known) == len(parts) else None
     bolt = {key for key in peers if "graphbolt" in key}
     chosen = {
-        "ours": set(ours), "without a compiler": {key for key in found if key.startswith("plain: ")},
-        "PyG": {key for key in peers if key.startswith("pyg: ")}, "GraphBolt": bolt,
-        "DGL": {key for key in peers if key.startswith("dgl: ")} - bolt, "best peer": set(peers),
-    }[name]  # fmt: skip
+        "ours": set(ours),
+        "without a compiler": {key for key in found if key.startswith("plain: ")},
+        "PyG": {key for key in peers if key.startswith("pyg: ")},
+        "GraphBolt": bolt,
+        "DGL": {key for key in peers if key.startswith("dgl: ")} - bolt,
+        "best peer": set(peers),
+    }[name]
     return min(_known({key: found[key] for key in chosen}, "seconds"), default=None)
 
 

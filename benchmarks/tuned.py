@@ -111,18 +111,31 @@ def debian(folder: Path, results: Path, store: TrialStore, seeds: int, device: s
     scorer = Scorer(debian_tables(folder, train_until="bookworm", val_until="trixie"), "time", device)
     longest = [{**point, "epochs": max(EPOCHS)} for point in POINTS]
     found = chosen(score_all(scorer, longest, (), store), EPOCHS)
-    write("debian-sweep.json", "one run for each point of the grid, trained on packages up to bookworm, ranked by "
-          "micro-F1 on packages new in trixie", found)  # fmt: skip
+    write(
+        "debian-sweep.json",
+        "one run for each point of the grid, trained on packages up to bookworm, ranked by "
+        "micro-F1 on packages new in trixie",
+        found,
+    )
     spec, best = debian_tables(folder, train_until="trixie"), found["chosen"]
     points = [{**best, "seed": seed} for seed in range(seeds)]
     scores = score_all(Scorer(spec, "time", device), points, ("test",), store)
-    write("debian.json", "section of packages new in forky and sid, test micro-F1 (which is accuracy) of "
-          "GraphSAGE-mean trained on packages up to trixie",
-          {"rows": [row("GraphSAGE-mean, chosen on validation", scores)]})  # fmt: skip
-    write("debian-baselines.json", "test micro-F1 of logistic regressions on the same split and features",
-          {"baselines": logistic_scores(*opened(spec, "time"))})  # fmt: skip
-    write("debian-cpu.json", "wall time and peak memory of the whole command, from two CSV files to an evaluated model",
-          cost(folder, best))  # fmt: skip
+    write(
+        "debian.json",
+        "section of packages new in forky and sid, test micro-F1 (which is accuracy) of "
+        "GraphSAGE-mean trained on packages up to trixie",
+        {"rows": [row("GraphSAGE-mean, chosen on validation", scores)]},
+    )
+    write(
+        "debian-baselines.json",
+        "test micro-F1 of logistic regressions on the same split and features",
+        {"baselines": logistic_scores(*opened(spec, "time"))},
+    )
+    write(
+        "debian-cpu.json",
+        "wall time and peak memory of the whole command, from two CSV files to an evaluated model",
+        cost(folder, best),
+    )
 
 
 def cost(folder: Path, best: dict[str, Any]) -> dict[str, Any]:
@@ -144,9 +157,24 @@ def cost(folder: Path, best: dict[str, Any]) -> dict[str, Any]:
 
 def whole_command(folder: Path, settings: dict[str, Any], out: Path) -> list[str]:
     """The command line that trains with these settings."""
-    flags = ["--nodes", str(folder / "nodes.csv"), "--edges", str(folder / "edges.csv"), "--label", "section",
-             "--text", "description", "--time", "release", "--edge-time", "release", "--time-order",
-             ",".join(RELEASES), "--train-until", "trixie"]  # fmt: skip
+    flags = [
+        "--nodes",
+        str(folder / "nodes.csv"),
+        "--edges",
+        str(folder / "edges.csv"),
+        "--label",
+        "section",
+        "--text",
+        "description",
+        "--time",
+        "release",
+        "--edge-time",
+        "release",
+        "--time-order",
+        ",".join(RELEASES),
+        "--train-until",
+        "trixie",
+    ]
     for name, value in settings.items():
         flag = f"--{name.replace('_', '-')}"
         flags += [flag] if value is True else [flag, "none" if value is None else str(value)]

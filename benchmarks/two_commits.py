@@ -78,9 +78,14 @@ class Worker:
         environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line has it
         environment.setdefault("OMP_NUM_THREADS", str(cores()))
         self.source, self.ready = source, dict[str, Any]()
-        self._process = subprocess.Popen([sys.executable, "-m", "benchmarks.commit_worker", asked], cwd=ROOT,
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                         env=environment)  # fmt: skip
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.commit_worker", asked],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
 
     def wait_until_ready(self) -> None:
         self.ready = self._answer()
@@ -198,8 +203,14 @@ def main() -> int:
         for row in rows:
             begin = time.monotonic()
             try:
-                found = measure(row, {"old": old["source"], "new": new["source"]}, folder, device, asked.repeats,
-                                min(asked.pairs or (1 if asked.gpu else 2), asked.repeats))  # fmt: skip
+                found = measure(
+                    row,
+                    {"old": old["source"], "new": new["source"]},
+                    folder,
+                    device,
+                    asked.repeats,
+                    min(asked.pairs or (1 if asked.gpu else 2), asked.repeats),
+                )
             except RuntimeError as error:
                 found = {"error": str(error), "verdict": "failed"}
             results[row.name] = asdict(row) | found | {"wall_seconds": round(time.monotonic() - begin, 1)}

@@ -37,11 +37,24 @@ def main() -> int:
         trial = make_trial("whole-pass", "graphsage", "whole pass", source, **settings, steps=steps, seed=0)
         result = Evaluate((source,), asked.device)(trial)
         before = row["test_micro_f1"]["values"][row["seeds"].index(0)]
-        rows.append({**cell, "settings": row["settings"], "seed": 0, "steps": steps, "test_micro_f1": result["test"],
-                     "table1_steps": row["steps"], "table1_test_micro_f1": before})  # fmt: skip
+        rows.append(
+            {
+                **cell,
+                "settings": row["settings"],
+                "seed": 0,
+                "steps": steps,
+                "test_micro_f1": result["test"],
+                "table1_steps": row["steps"],
+                "table1_test_micro_f1": before,
+            }
+        )
         print(rows[-1], file=sys.stderr, flush=True)
-        write_result(asked.out, "Unsupervised training on a whole pass over the walks, one seed",
-                     f"python -m benchmarks.whole_pass --data {source.name}", {"rows": rows})  # fmt: skip
+        write_result(
+            asked.out,
+            "Unsupervised training on a whole pass over the walks, one seed",
+            f"python -m benchmarks.whole_pass --data {source.name}",
+            {"rows": rows},
+        )
     return 0
 
 

@@ -73,8 +73,13 @@ def write(folder: Path, shape: Shape) -> None:
     graph, split = make(shape)
     assert graph.features is not None
     assert graph.labels is not None
-    arrays = {"indptr": graph.indptr, "indices": graph.indices, "features": graph.features, "labels": graph.labels,
-              "train": split.nodes("train")}  # fmt: skip
+    arrays = {
+        "indptr": graph.indptr,
+        "indices": graph.indices,
+        "features": graph.features,
+        "labels": graph.labels,
+        "train": split.nodes("train"),
+    }
     folder.mkdir(parents=True, exist_ok=True)
     for name, tensor in arrays.items():
         np.save(folder / f"{name}.npy", tensor.numpy())

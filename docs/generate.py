@@ -20,10 +20,37 @@ from generate_results import ROOT, result
 from graphsage.experiments.report import value
 
 BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-COMMANDS = ("", "demo", "train", "sweep", "evaluate", "embed", "predict", "search", "plot", "plan", "info", "data",
-            "data list", "data convert", "serve", "live", "live create", "live backup", "live restore", "live compact",
-            "live verify", "data build", "data build tables", "data build setmm", "data build debian",
-            "data build reddit", "data build citation", "data build ppi", "reproduce")  # fmt: skip
+COMMANDS = (
+    "",
+    "demo",
+    "train",
+    "sweep",
+    "evaluate",
+    "embed",
+    "predict",
+    "search",
+    "plot",
+    "plan",
+    "info",
+    "data",
+    "data list",
+    "data convert",
+    "serve",
+    "live",
+    "live create",
+    "live backup",
+    "live restore",
+    "live compact",
+    "live verify",
+    "data build",
+    "data build tables",
+    "data build setmm",
+    "data build debian",
+    "data build reddit",
+    "data build citation",
+    "data build ppi",
+    "reproduce",
+)
 
 
 COMPLETION = """\
@@ -36,8 +63,10 @@ def setmm() -> str:
     record = result("setmm")
     rows = {row["label"]: row for row in record["rows"]}
     names = list(record["baselines"]["random"])
-    lines = ["| unseen theorems, test micro-F1 | split `random` | split `date` (new parts of mathematics appear) |",
-             "| --- | --- | --- |"]  # fmt: skip
+    lines = [
+        "| unseen theorems, test micro-F1 | split `random` | split `date` (new parts of mathematics appear) |",
+        "| --- | --- | --- |",
+    ]
     for name in names:
         scores = [f"{record['baselines'][split][name]:.3f}" for split in ("random", "date")]
         lines.append(f"| {name} | {' | '.join(scores)} |")
@@ -47,16 +76,21 @@ def setmm() -> str:
     seeds = len(record["rows"][0]["seeds"])
     chosen = {split: rows[f"{split}: GraphSAGE-mean, chosen on validation"]["settings"] for split in ("random", "date")}
     told = "; ".join(f"{split}: {', '.join(f'{k} {v}' for k, v in chosen[split].items())}" for split in chosen)
-    note = (f"Mean ± deviation of {seeds} seeds, exact inference, all fitted on all training nodes. The defaults are "
-            f"the paper's. Chosen on validation: {told}. "
-            "[results/setmm.json](results/setmm.json), `make results-setmm`.")  # fmt: skip
+    note = (
+        f"Mean ± deviation of {seeds} seeds, exact inference, all fitted on all training nodes. The defaults are "
+        f"the paper's. Chosen on validation: {told}. "
+        "[results/setmm.json](results/setmm.json), `make results-setmm`."
+    )
     return "\n".join([*lines, "", note])
 
 
 def ppi() -> str:
     record = result("table1")
-    rows = {(row["task"], row["form"], row["aggregator"]): row for row in record["rows"]
-            if row["data"] == "ppi" and "form" in row}  # fmt: skip
+    rows = {
+        (row["task"], row["form"], row["aggregator"]): row
+        for row in record["rows"]
+        if row["data"] == "ppi" and "form" in row
+    }
     names = ("gcn", "mean", "lstm", "pool")
     lines = ["| test micro-F1 | gcn | mean | lstm | pool |", "| --- | --- | --- | --- | --- |"]
     for task, forms in (("supervised", ("reference", "paper")), ("unsupervised", ("paper",))):
@@ -69,14 +103,20 @@ def ppi() -> str:
                     cells = [value(each) for each in found]
                     lines.append(f"| ours, {task}, `--form {form}`, {kind} inference | {' | '.join(cells)} |")
     seeds = len(rows["supervised", "paper", "mean"]["seeds"])
-    machines = {one["machine"] for (task, form, _), row in rows.items() for one in row["made_on"]
-                if (task, form) != ("unsupervised", "reference")}  # fmt: skip
+    machines = {
+        one["machine"]
+        for (task, form, _), row in rows.items()
+        for one in row["made_on"]
+        if (task, form) != ("unsupervised", "reference")
+    }
     named = sorted({name.removesuffix(", TF32") for name in machines})
     rounded = {name for name in machines if name.endswith(", TF32")}
     named += ["in TF32" if rounded == machines else "some trials in TF32"] if rounded else []
-    note = (f"Here: {record['data']['ppi']['note']}, made from public annotations by the paper's recipe. Settings "
-            f"chosen on validation, {seeds} seeds, on {', '.join(named)}. "
-            "[results/table1.json](results/table1.json), [how it is made](docs/reproduce.md).")  # fmt: skip
+    note = (
+        f"Here: {record['data']['ppi']['note']}, made from public annotations by the paper's recipe. Settings "
+        f"chosen on validation, {seeds} seeds, on {', '.join(named)}. "
+        "[results/table1.json](results/table1.json), [how it is made](docs/reproduce.md)."
+    )
     return "\n".join([*lines, "", note])
 
 
@@ -87,12 +127,14 @@ def debian() -> str:
     lines += [f"| {name} | {score:.3f} |" for name, score in baselines.items()]
     lines.append(f"| **GraphSAGE-mean, the command above** | **{value(row['test_micro_f1'])}** |")
     cores = cost["hardware"]["cores"]
-    note = (f"Mean ± deviation of {len(row['seeds'])} seeds; the settings were chosen on packages new in trixie, with "
-            "those up to bookworm for training. From CSV to the evaluated model it took "
-            f"{cost['seconds'] / 60:.0f} minutes on {cores} CPU cores shared with other work "
-            f"({cost['cpu_seconds'] / 60:.0f} minutes of processor time) and {cost['peak_gib']:.1f} GiB; reading and "
-            f"features took at most {cost['reading_and_featurizing_seconds_at_most']:.0f} s. "
-            "[results/debian.json](../results/debian.json), `make results-debian DEBIAN=debian`.")  # fmt: skip
+    note = (
+        f"Mean ± deviation of {len(row['seeds'])} seeds; the settings were chosen on packages new in trixie, with "
+        "those up to bookworm for training. From CSV to the evaluated model it took "
+        f"{cost['seconds'] / 60:.0f} minutes on {cores} CPU cores shared with other work "
+        f"({cost['cpu_seconds'] / 60:.0f} minutes of processor time) and {cost['peak_gib']:.1f} GiB; reading and "
+        f"features took at most {cost['reading_and_featurizing_seconds_at_most']:.0f} s. "
+        "[results/debian.json](../results/debian.json), `make results-debian DEBIAN=debian`."
+    )
     return "\n".join([*lines, "", note])
 
 
@@ -104,10 +146,12 @@ def small_graphs() -> str:
     lines = [f"| test accuracy | {' | '.join(graphs)} |", "| --- |" + " --- |" * len(graphs)]
     lines += [f"| {m} | {' | '.join(cells.get((m, g), '–') for g in graphs)} |" for m in reversed(methods)]
     seeds = len(record["rows"][0]["seeds"])
-    note = (f"Random inductive splits 60/20/20, mean ± deviation of {seeds} seeds, each with a split of its own, the "
-            "same for all methods. For each method and graph the settings were chosen on validation. PyG's model has "
-            "the same size and reads full neighborhoods. [results/small-graphs.json](../results/small-graphs.json), "
-            "`make results-small-graphs DATA=path`.")  # fmt: skip
+    note = (
+        f"Random inductive splits 60/20/20, mean ± deviation of {seeds} seeds, each with a split of its own, the "
+        "same for all methods. For each method and graph the settings were chosen on validation. PyG's model has "
+        "the same size and reads full neighborhoods. [results/small-graphs.json](../results/small-graphs.json), "
+        "`make results-small-graphs DATA=path`."
+    )
     return "\n".join([*lines, "", note])
 
 
@@ -131,15 +175,25 @@ def help_page() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    "setmm": setmm, "ppi": ppi, "debian": debian, "small_graphs": small_graphs,
-    "serve_load": generate_serving.serve_load, "serve_faults": generate_serving.serve_faults,
-    "serve_sizing": generate_serving.serve_sizing, "bench_cpu": generate_performance.bench_cpu,
-    "bench_gpu": generate_performance.bench_gpu, "same_f1": generate_performance.same_f1,
-    "speed": generate_performance.speed, "growth": generate_performance.growth, "ranks": generate_scale.ranks,
-    "larger_than_memory": generate_scale.larger_than_memory, "larger_graph": generate_scale.larger_graph,
-    "ray_faults": generate_scale.ray_faults, "plan": generate_plan.plan,
+    "setmm": setmm,
+    "ppi": ppi,
+    "debian": debian,
+    "small_graphs": small_graphs,
+    "serve_load": generate_serving.serve_load,
+    "serve_faults": generate_serving.serve_faults,
+    "serve_sizing": generate_serving.serve_sizing,
+    "bench_cpu": generate_performance.bench_cpu,
+    "bench_gpu": generate_performance.bench_gpu,
+    "same_f1": generate_performance.same_f1,
+    "speed": generate_performance.speed,
+    "growth": generate_performance.growth,
+    "ranks": generate_scale.ranks,
+    "larger_than_memory": generate_scale.larger_than_memory,
+    "larger_graph": generate_scale.larger_graph,
+    "ray_faults": generate_scale.ray_faults,
+    "plan": generate_plan.plan,
     "scales": generate_plan.scales,
-}  # fmt: skip
+}
 PAGES = ("README.md", "docs/tables.md", "docs/tutorial.md", "docs/serving.md", "docs/performance.md", "docs/scale.md")
 
 

@@ -9,8 +9,13 @@ def bench_cpu() -> str:
     for group, entries in record["groups"].items():
         for name, found in entries.items():
             who, task = name.split(": ")
-            known = {"ours": "**graphsage**", "plain": "**graphsage** without a compiler", "pyg": "PyG", "dgl": "DGL",
-                     "floor": "floor"}[who]  # fmt: skip
+            known = {
+                "ours": "**graphsage**",
+                "plain": "**graphsage** without a compiler",
+                "pyg": "PyG",
+                "dgl": "DGL",
+                "floor": "floor",
+            }[who]
             known = "GraphBolt" if "graphbolt" in task else known
             what = f"{group}: {known}" + (f", {task}" if who == "floor" or group == "mean, half tables" else "")
             told = "failed | -"
@@ -28,18 +33,22 @@ def bench_cpu() -> str:
 
 def bench_gpu() -> str:
     record = result("bench/gpu")
-    lines = [f"| one {record['hardware']['gpu']}, Reddit-shaped unless it says otherwise | microseconds | target |",
-             "| --- | --- | --- |"]  # fmt: skip
+    lines = [
+        f"| one {record['hardware']['gpu']}, Reddit-shaped unless it says otherwise | microseconds | target |",
+        "| --- | --- | --- |",
+    ]
     for name, found in record["measured"].items():
         target = record["targets"].get(name)
         missed = " (missed)" if name in record["missed"] else ""
         shown = f"{found:,.0f}" if isinstance(found, float) else "not to be had: " + found.partition(":")[0]
         lines.append(f"| {name} | {shown}{missed} | {'' if target is None else f'{target:,.0f}'} |")
     floors = record["floors"]
-    note = (f"Copy bandwidth {floors['copy TB/s']:.2f} TB/s. Floors of the mean step: reading its rows "
-            f"{floors['reading, float32 us']:.0f} us in float32 and {floors['reading, bfloat16 us']:.0f} us in "
-            f"bfloat16; its matrix products alone, captured, {floors['products, TF32 us']:.0f} us in TF32. "
-            "[results/bench/gpu.json](../results/bench/gpu.json), `python -m benchmarks.gpu`.")  # fmt: skip
+    note = (
+        f"Copy bandwidth {floors['copy TB/s']:.2f} TB/s. Floors of the mean step: reading its rows "
+        f"{floors['reading, float32 us']:.0f} us in float32 and {floors['reading, bfloat16 us']:.0f} us in "
+        f"bfloat16; its matrix products alone, captured, {floors['products, TF32 us']:.0f} us in TF32. "
+        "[results/bench/gpu.json](../results/bench/gpu.json), `python -m benchmarks.gpu`."
+    )
     return "\n".join([*lines, "", note])
 
 
@@ -47,12 +56,14 @@ def speed() -> str:
     """The README's few rows: one training step of the paper's configuration, and of what else beside peers."""
     cpu, gpu = result("bench/cpu")["groups"], result("bench/gpu")["measured"]
     lines = ["| Reddit's shape, the paper's configuration | graphsage | PyG | DGL |", "| --- | --- | --- | --- |"]
-    for told, group, task in (("training step, mean", "mean", "step mean"),
-                              ("training step, pool", "pool", "step pool"),
-                              ("training step, LSTM", "lstm", "step lstm"),
-                              ("training step, mean, neighbors given", "mean, neighbors given", "presampled mean"),
-                              ("drawing the neighbors of 512 nodes", "sampling", "sampling"),
-                              ("exact embeddings of all 232,965 nodes", "inference", "inference mean")):  # fmt: skip
+    for told, group, task in (
+        ("training step, mean", "mean", "step mean"),
+        ("training step, pool", "pool", "step pool"),
+        ("training step, LSTM", "lstm", "step lstm"),
+        ("training step, mean, neighbors given", "mean, neighbors given", "presampled mean"),
+        ("drawing the neighbors of 512 nodes", "sampling", "sampling"),
+        ("exact embeddings of all 232,965 nodes", "inference", "inference mean"),
+    ):
         cells = []
         for who in ("ours", "pyg", "dgl"):
             found = cpu[group].get(f"{who}: {task}", {})
@@ -60,10 +71,12 @@ def speed() -> str:
         lines.append(f"| {told}, 2 CPU cores | {' | '.join(cells)} |")
     ours, given = gpu["mean, float32 features, TF32"], gpu["PyG, neighbors given"]
     lines.append(f"| training step, mean, one H200 | {ours / 1e3:.3f} ms | {given / 1e3:.1f} ms, neighbors given | |")
-    note = ("Milliseconds, medians of one run in which all take turns; where the machine has a C compiler. PyG draws "
-            "with torch-sparse, as pyg-lib is not to be had from the registries; with neighbors given, no sampler has "
-            "a say. [How, against which floor, and what is missed](docs/performance.md); `make bench-peers`, then "
-            "`make bench`.")  # fmt: skip
+    note = (
+        "Milliseconds, medians of one run in which all take turns; where the machine has a C compiler. PyG draws "
+        "with torch-sparse, as pyg-lib is not to be had from the registries; with neighbors given, no sampler has "
+        "a say. [How, against which floor, and what is missed](docs/performance.md); `make bench-peers`, then "
+        "`make bench`."
+    )
     return "\n".join([*lines, "", note])
 
 
@@ -71,8 +84,10 @@ def same_f1() -> str:
     record = result("bench/same-f1")
     lines = ["| data | aggregator | device, form | test micro F1 |", "| --- | --- | --- | --- |"]
     for row in record["rows"]:
-        lines.append(f"| {row['data']} | {row['aggregator']} | {row['device']}, {row['form']} | "
-                     f"{row['mean']:.4f} ± {row['spread']:.4f} |")  # fmt: skip
+        lines.append(
+            f"| {row['data']} | {row['aggregator']} | {row['device']}, {row['form']} | "
+            f"{row['mean']:.4f} ± {row['spread']:.4f} |"
+        )
     return "\n".join(
         [
             *lines,
@@ -93,9 +108,14 @@ def growth() -> str:
             at = {"edges": f"{row['edges']:,}", "features D": row["dim"], "batch": row["batch_size"]}.get(name, sizes)
             told.append(f"{at}: {row['seconds'] * 1e3:.1f}")
         lines.append(f"| {name} | {' · '.join(told)} |")
-    beside = " · ".join(f"{row['edges']:,}: {(row['peak_bytes'] - row['graph_bytes']) / 1e6:,.0f} MB"
-                        for row in record["axes"]["edges"])  # fmt: skip
-    lines += ["", "| what grows | memory at its peak, beside the graph's own arrays |", "| --- | --- |",
-              f"| edges | {beside} |"]  # fmt: skip
+    beside = " · ".join(
+        f"{row['edges']:,}: {(row['peak_bytes'] - row['graph_bytes']) / 1e6:,.0f} MB" for row in record["axes"]["edges"]
+    )
+    lines += [
+        "",
+        "| what grows | memory at its peak, beside the graph's own arrays |",
+        "| --- | --- |",
+        f"| edges | {beside} |",
+    ]
     note = "[results/bench/growth.json](../results/bench/growth.json), `python -m benchmarks.growth`."
     return "\n".join([*lines, "", note])

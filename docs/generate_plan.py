@@ -11,16 +11,25 @@ def plan() -> str:
         "| --- | --- | --- | --- |",
     ]
     for row in record["rows"]:
-        lines.append(f"| {row['what']}: {row['label']} | {_time(row['predicted'])} | {_time(row['measured'])} | "
-                     f"{row['ratio']:.2f}{'' if row['within'] else ' (missed)'} |")  # fmt: skip
-    note = (f"{record['within']} of {len(record['rows'])} within a factor of {record['factor']}; {record['clock']}, "
-            f"{_threads(record)} of {record['hardware']['cores']} cores. "
-            f"[results/scale/plan.json](../results/scale/plan.json), `{record['command']}`.")  # fmt: skip
+        lines.append(
+            f"| {row['what']}: {row['label']} | {_time(row['predicted'])} | {_time(row['measured'])} | "
+            f"{row['ratio']:.2f}{'' if row['within'] else ' (missed)'} |"
+        )
+    note = (
+        f"{record['within']} of {len(record['rows'])} within a factor of {record['factor']}; {record['clock']}, "
+        f"{_threads(record)} of {record['hardware']['cores']} cores. "
+        f"[results/scale/plan.json](../results/scale/plan.json), `{record['command']}`."
+    )
     return "\n".join([*lines, "", note])
 
 
-SCALES = ((10**6, 20, 1, 64e9), (10**7, 20, 1, 64e9), (10**8, 20, 4, 256e9), (10**9, 20, 100, 512e9),
-          (3 * 10**9, 12, 100, 512e9))  # fmt: skip
+SCALES = (
+    (10**6, 20, 1, 64e9),
+    (10**7, 20, 1, 64e9),
+    (10**8, 20, 4, 256e9),
+    (10**9, 20, 100, 512e9),
+    (3 * 10**9, 12, 100, 512e9),
+)
 
 
 def scales() -> str:
@@ -34,21 +43,27 @@ def scales() -> str:
 
     record = result("scale/plan")
     rates = Rates(**record["rates_of_scales"])
-    lines = ["| nodes | edges | machines | folder | epoch: time | memory | network | inference: time | disk read |",
-             "|" + " --- |" * 9]  # fmt: skip
+    lines = [
+        "| nodes | edges | machines | folder | epoch: time | memory | network | inference: time | disk read |",
+        "|" + " --- |" * 9,
+    ]
     for nodes, degree, machines, memory in SCALES:
         graph = GraphSize(nodes, nodes * degree, 256, torch.float16)
         on = Machines(machines, memory=memory, disk=8e12)
         epoch = training_epoch(graph, Config(batch_size=512 * machines), on, rates, nodes // 10)
         embed = whole_graph(graph, Config(), on, rates)
         too_much = " (more than available)" if epoch.problems else ""
-        lines.append(f"| {nodes:,} | {graph.edges:,} | {machines} x {memory / 1e9:.0f} GB | "
-                     f"{size(graph.folder_bytes)} | {_time(epoch.seconds)} | {size(epoch.memory)}{too_much} | "
-                     f"{size(epoch.network)} | {_time(embed.seconds)} | {size(embed.disk_read)} |")  # fmt: skip
-    note = (f"**Estimates, not measured**, by `graphsage plan` with the rates of {_threads(record)} of a small virtual "
-            "machine. 256 float16 features, mean, sample sizes 25 and 10, width 256, 10% of the nodes are training "
-            "nodes, 512 targets per machine and step, 10 Gbit/s, 8 TB of disk. Memory, network and disk are per "
-            "machine.")  # fmt: skip
+        lines.append(
+            f"| {nodes:,} | {graph.edges:,} | {machines} x {memory / 1e9:.0f} GB | "
+            f"{size(graph.folder_bytes)} | {_time(epoch.seconds)} | {size(epoch.memory)}{too_much} | "
+            f"{size(epoch.network)} | {_time(embed.seconds)} | {size(embed.disk_read)} |"
+        )
+    note = (
+        f"**Estimates, not measured**, by `graphsage plan` with the rates of {_threads(record)} of a small virtual "
+        "machine. 256 float16 features, mean, sample sizes 25 and 10, width 256, 10% of the nodes are training "
+        "nodes, 512 targets per machine and step, 10 Gbit/s, 8 TB of disk. Memory, network and disk are per "
+        "machine."
+    )
     return "\n".join([*lines, "", note])
 
 

@@ -130,8 +130,9 @@ def sample(neighbors: Sequence[int], size: int, key: int) -> list[int]:
     return [neighbors[place] for place in chosen]
 
 
-def algorithm_2(encoder: Encoder, x: Sequence[Vector], neighbors: dict[int, list[int]], sizes: Sequence[int],
-                target: int, key: int) -> Vector:  # fmt: skip
+def algorithm_2(
+    encoder: Encoder, x: Sequence[Vector], neighbors: dict[int, list[int]], sizes: Sequence[int], target: int, key: int
+) -> Vector:
     """z of one target: h^k of a node calls for h^(k-1) of itself and of S_k neighbors drawn for this k."""
 
     def h(v: int, path: int, k: int) -> Vector:
@@ -147,8 +148,9 @@ def algorithm_2(encoder: Encoder, x: Sequence[Vector], neighbors: dict[int, list
     return h(target, key, len(sizes))
 
 
-def released_tree(encoder: Encoder, x: Sequence[Vector], neighbors: dict[int, list[int]], sizes: Sequence[int],
-                  target: int, key: int) -> Vector:  # fmt: skip
+def released_tree(
+    encoder: Encoder, x: Sequence[Vector], neighbors: dict[int, list[int]], sizes: Sequence[int], target: int, key: int
+) -> Vector:
     """The released code: a node at hop j draws S_(K-j) neighbors once, and they serve it at every layer."""
     depth = len(sizes)
 

@@ -18,8 +18,10 @@ TINY = Profile(
     name="tiny",
     seeds=1,
     forms=("paper",),
-    training={task: {"dim": 8, "sample_sizes": (4, 3), "batch_size": 16, "steps": 12}
-              for task in ("supervised", "unsupervised")},
+    training={
+        task: {"dim": 8, "sample_sizes": (4, 3), "batch_size": 16, "steps": 12}
+        for task in ("supervised", "unsupervised")
+    },
     rates={"supervised": (0.01, 0.001), "unsupervised": (0.001,)},
     deepwalk={"passes": 1, "num_walks": 5, "dim": 8},
     deepwalk_rates=(0.8,),
@@ -32,7 +34,7 @@ TINY = Profile(
     timed_nodes=10,
     theory_nodes=20,
     theory_steps=3,
-)  # fmt: skip
+)
 
 
 def two_sources(folder: Path) -> tuple[Source, Source]:

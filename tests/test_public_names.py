@@ -5,10 +5,36 @@ import graphsage
 
 def test_the_public_names_are_these_and_all_can_be_imported() -> None:
     assert graphsage.__all__ == [
-        "Aggregator", "BundleError", "Config", "ConfigError", "DataError", "Dataset", "Encoder", "EncoderConfig",
-        "Graph", "GraphError", "GraphSageClassifier", "GraphSageEmbedder", "GraphSageError", "Minibatch", "Model",
-        "OutputError", "Split", "TableSpec", "cap_degrees", "gather_max", "gather_mean", "gather_sum", "load",
-        "open_data", "open_tables", "register_aggregator", "sample_minibatch", "train", "training_graph", "whole_graph",
-    ]  # fmt: skip
+        "Aggregator",
+        "BundleError",
+        "Config",
+        "ConfigError",
+        "DataError",
+        "Dataset",
+        "Encoder",
+        "EncoderConfig",
+        "Graph",
+        "GraphError",
+        "GraphSageClassifier",
+        "GraphSageEmbedder",
+        "GraphSageError",
+        "Minibatch",
+        "Model",
+        "OutputError",
+        "Split",
+        "TableSpec",
+        "cap_degrees",
+        "gather_max",
+        "gather_mean",
+        "gather_sum",
+        "load",
+        "open_data",
+        "open_tables",
+        "register_aggregator",
+        "sample_minibatch",
+        "train",
+        "training_graph",
+        "whole_graph",
+    ]
     for name in graphsage.__all__:
         assert getattr(importlib.import_module("graphsage"), name).__name__ == name

@@ -52,8 +52,12 @@ def _products(aggregator: str, features: torch.Tensor) -> list[Product]:
     distinct = len(torch.unique(torch.randint(len(features), (rows * S1,))))
     inner = 512  # pool's width, and the four gates of an LSTM of 128
     out = 512 if aggregator == "pool" else 128
-    above: list[Product] = [(rows, dim + out, H, "fw"), (rows, out, H, "x"), (B * S2, H, inner, "fwx"),
-                            (B, H + out, H, "fwx")]  # fmt: skip
+    above: list[Product] = [
+        (rows, dim + out, H, "fw"),
+        (rows, out, H, "x"),
+        (B * S2, H, inner, "fwx"),
+        (B, H + out, H, "fwx"),
+    ]
     if aggregator == "pool":  # one neighbor a column has a gradient: no product is needed for the weights'
         return [(distinct, dim, inner, "f"), *above]
     hidden: list[Product] = [(rows, out, inner, "fwx")] * (S1 - 1) + [(B, out, inner, "fwx")] * (S2 - 1)

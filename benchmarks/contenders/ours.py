@@ -27,8 +27,9 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
     torch.set_num_threads(2)
     kind, *words = task.split()
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-    graph = Graph(tensors["indptr"], tensors["indices"], features=tensors["features"], labels=tensors["labels"],
-                  directed=True)  # fmt: skip
+    graph = Graph(
+        tensors["indptr"], tensors["indices"], features=tensors["features"], labels=tensors["labels"], directed=True
+    )
     nodes = tensors["train"]
     if kind in ("step", "presampled", "inference"):
         aggregator = words[0]

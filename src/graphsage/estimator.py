@@ -63,8 +63,18 @@ class _GraphSage(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def _config(self) -> Config:
-        names = ("aggregator", "form", "sample_sizes", "dim", "epochs", "steps", "batch_size", "lr", "dropout",
-                 "max_degree")  # fmt: skip
+        names = (
+            "aggregator",
+            "form",
+            "sample_sizes",
+            "dim",
+            "epochs",
+            "steps",
+            "batch_size",
+            "lr",
+            "dropout",
+            "max_degree",
+        )
         named = {name: getattr(self, name) for name in names}
         seed = self.random_state
         if not isinstance(seed, int | np.integer):

@@ -71,8 +71,11 @@ def test_every_valid_pair_comes_once_in_each_pass() -> None:
     graph = planted_graph(40)
     walks = walk_pairs(graph, torch.arange(40), seed=3, num_walks=2)
     allowed = torch.arange(40) % 3 > 0
-    got = [(a, b) for u, v in _blocks(walks, Stream(0, "o").key, 16, allowed)
-           for a, b in zip(u.flatten().tolist(), v.flatten().tolist(), strict=True)]  # fmt: skip
+    got = [
+        (a, b)
+        for u, v in _blocks(walks, Stream(0, "o").key, 16, allowed)
+        for a, b in zip(u.flatten().tolist(), v.flatten().tolist(), strict=True)
+    ]
     u, v, valid = walks.pairs(torch.arange(walks.count))
     keep = valid & allowed[v]
     assert sorted(got) == sorted(zip(u[keep].tolist(), v[keep].tolist(), strict=True))
@@ -137,12 +140,15 @@ def test_nodes_or_vectors_that_do_not_fit_are_named(trained: tuple[Graph, Split,
         embed_new(model, planted_graph(60), torch.arange(3), SMALL)
 
 
-@pytest.mark.parametrize(("settings", "message"), [
-    ({"lr": 0.0}, "lr must be above 0"),
-    ({"lr": float("inf")}, "lr must be above 0 and finite"),
-    ({"passes": 0}, "passes must be at least 1"),
-    ({"contexts": "some"}, "contexts must be one of trained, all"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lr": 0.0}, "lr must be above 0"),
+        ({"lr": float("inf")}, "lr must be above 0 and finite"),
+        ({"passes": 0}, "passes must be at least 1"),
+        ({"contexts": "some"}, "contexts must be one of trained, all"),
+    ],
+)
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         DeepWalkConfig(**settings)  # type: ignore[arg-type]

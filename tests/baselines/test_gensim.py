@@ -24,8 +24,20 @@ def test_it_scores_as_gensims_word2vec_does_on_the_same_pairs() -> None:
     u, v, valid = walks.pairs(torch.arange(walks.count))
     texts = [[str(a), str(b)] for a, b in zip(u[valid].tolist(), v[valid].tolist(), strict=True)]
     rate = config.lr / config.batch_size
-    trained = word2vec(texts, vector_size=32, sg=1, negative=20, window=1, min_count=0, epochs=5, alpha=rate,
-                       min_alpha=rate, sample=0, workers=1, seed=0)  # fmt: skip
+    trained = word2vec(
+        texts,
+        vector_size=32,
+        sg=1,
+        negative=20,
+        window=1,
+        min_count=0,
+        epochs=5,
+        alpha=rate,
+        min_alpha=rate,
+        sample=0,
+        workers=1,
+        seed=0,
+    )
     theirs = np.zeros_like(ours)
     theirs[walks.starts] = trained.wv[[str(row) for row in walks.starts.tolist()]]
     split, labels = Split.random(graph.num_nodes, (0.5, 0.0, 0.5)), graph.labels.numpy()

@@ -13,8 +13,19 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_a_hundredth_of_the_large_graph_is_built_killed_and_resumed(tmp_path: Path) -> None:
-    command = [sys.executable, ROOT / "benchmarks" / "larger_graph.py", tmp_path / "work", "--nodes", "100000",
-               "--memory", "600MB", "--disk-bytes", "10000000", "--out", tmp_path / "result.json"]  # fmt: skip
+    command = [
+        sys.executable,
+        ROOT / "benchmarks" / "larger_graph.py",
+        tmp_path / "work",
+        "--nodes",
+        "100000",
+        "--memory",
+        "600MB",
+        "--disk-bytes",
+        "10000000",
+        "--out",
+        tmp_path / "result.json",
+    ]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=environment)
     assert done.returncode == 0, done.stderr

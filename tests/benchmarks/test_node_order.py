@@ -26,8 +26,9 @@ def test_renumbering_keeps_every_edge_and_what_belongs_to_a_node(seed: int) -> N
 @given(st.integers(1, 80), st.integers(1, 20), st.integers(1, 9), st.integers(0, 9))
 def test_runs_cover_every_example_once_an_epoch(examples: int, batch: int, together: int, epoch: int) -> None:
     epochs = InRuns(examples, batch, seed=epoch, together=together)
-    seen = torch.cat([epochs.examples(epoch * epochs.steps + step, torch.device("cpu"))[0]
-                      for step in range(epochs.steps)])  # fmt: skip
+    seen = torch.cat(
+        [epochs.examples(epoch * epochs.steps + step, torch.device("cpu"))[0] for step in range(epochs.steps)]
+    )
     assert sorted(seen.tolist()) == list(range(examples))
     whole = seen[: examples // together * together].view(-1, together)
     assert torch.equal(whole - whole[:, :1], torch.arange(together).expand_as(whole))

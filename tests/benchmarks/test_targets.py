@@ -22,9 +22,17 @@ MEAN: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("ours", 3.0), ("floor", 2.0), ("PyG", 12.0), ("DGL", 9.0), ("GraphBolt", 6.0), ("best peer", 6.0),
-     ("our memory", 5.0), ("lowest memory of a peer", 7.0)],
-)  # fmt: skip
+    [
+        ("ours", 3.0),
+        ("floor", 2.0),
+        ("PyG", 12.0),
+        ("DGL", 9.0),
+        ("GraphBolt", 6.0),
+        ("best peer", 6.0),
+        ("our memory", 5.0),
+        ("lowest memory of a peer", 7.0),
+    ],
+)
 def test_each_side_of_a_ratio_is_found(name: str, expected: float) -> None:
     assert quantity(MEAN, name) == expected
 
@@ -38,8 +46,11 @@ def test_ratios_are_judged_by_their_targets_and_a_compiler_makes_the_floor_stric
     for compiler, told in ((False, "at most 1.5"), (True, "at most 1.35")):
         rows = {row["ratio"]: row for row in judge({"mean": MEAN}, compiler)}
         assert rows["mean: ours / floor"] == {
-            "ratio": "mean: ours / floor", "measured": 1.5, "target": told, "met": not compiler
-        }  # fmt: skip
+            "ratio": "mean: ours / floor",
+            "measured": 1.5,
+            "target": told,
+            "met": not compiler,
+        }
         assert rows["mean: PyG / ours"]["met"] is False
         assert rows["mean: our memory / lowest memory of a peer"]["met"] is True
 

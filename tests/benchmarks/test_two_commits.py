@@ -13,8 +13,15 @@ from benchmarks.workload import Shape, write
 ROOT = Path(__file__).parents[2]
 
 
-def verdict(old: list[float], new: list[float], device: str = "cpu", memory: int = 1000, check: float = 1.0,
-            processor_ratio: float = 1.0, others: float = 0.0) -> str:  # fmt: skip
+def verdict(
+    old: list[float],
+    new: list[float],
+    device: str = "cpu",
+    memory: int = 1000,
+    check: float = 1.0,
+    processor_ratio: float = 1.0,
+    others: float = 0.0,
+) -> str:
     peaks = {"old": _memory(1000), "new": _memory(memory)}
     times, processor = {"old": old, "new": new}, {"old": [1.0, 1.0], "new": [processor_ratio] * 2}
     return str(judged(times, processor, peaks, {"old": 1.0, "new": check}, device, others)["verdict"])

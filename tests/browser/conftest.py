@@ -62,7 +62,7 @@ def page(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator
         "console",
         lambda said: errors.append(said.text) if said.type == "error" and not said.text.startswith(refused) else None,
     )
-    opened.on("response", lambda answer: errors.append(answer.url) if answer.status >= 500 else None)  # fmt: skip
+    opened.on("response", lambda answer: errors.append(answer.url) if answer.status >= 500 else None)
     opened.on("request", lambda sent: asked.append(sent.url))
     opened.goto(address)
     opened.wait_for_function("window.graphsageMap && window.graphsageMap.view", timeout=60_000)

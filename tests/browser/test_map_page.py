@@ -9,10 +9,13 @@ PHONE = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark", "has
 
 def pixel_of(page: Any, id: str) -> tuple[float, float]:
     """Where a node is in the window."""
-    x, y = page.evaluate("""(id) => {
+    x, y = page.evaluate(
+        """(id) => {
         const { points, view } = window.graphsageMap; const i = points.place.get(id);
         const [px, py] = view.pixel(points.xy[2 * i], points.xy[2 * i + 1]);
-        const box = view.canvas.getBoundingClientRect(); return [px + box.x, py + box.y]; }""", id)  # fmt: skip
+        const box = view.canvas.getBoundingClientRect(); return [px + box.x, py + box.y]; }""",
+        id,
+    )
     return x, y
 
 
@@ -25,7 +28,7 @@ def test_every_node_is_a_point_and_drawn(page: Any) -> None:
         const { view } = window.graphsageMap; view.paint();
         const pixels = view.regl.read(); const seen = new Set();
         for (let i = 0; i < pixels.length; i += 4) seen.add(pixels.slice(i, i + 3).join());
-        done(seen.size); }))""")  # fmt: skip
+        done(seen.size); }))""")
     assert colors > 3, "the canvas is empty"
 
 
@@ -111,7 +114,7 @@ def test_a_hundred_thousand_points_are_drawn_and_found_quickly(page: Any) -> Non
                                          return (performance.now() - began) / count; };
         return { frame: times(() => { view.moveBy(1, 1); view.paint(); }, 20),
                  hover: times((i) => view.at(i * 3, i * 2), 200), search: times((i) => points.matching(`p99${i}`), 5),
-                 count: points.count }; }""")  # fmt: skip
+                 count: points.count }; }""")
     assert timed["count"] >= 100_030
     assert timed["frame"] < 30, timed  # the page's own work; the rest is the graphics card's
     assert timed["hover"] < 5, timed

@@ -48,9 +48,13 @@ def planted(seed: int = 0, *, multilabel: bool = False, features: bool = True) -
     one_hot = torch.nn.functional.one_hot(kind)
     x = torch.cat([torch.randn(N, 4, generator=generator), one_hot + 0.3 * torch.randn(N, 3, generator=generator)], 1)
     return Graph.from_edges(
-        edges, N, features=x if features else None, labels=one_hot if multilabel else kind, class_names=KINDS,
+        edges,
+        N,
+        features=x if features else None,
+        labels=one_hot if multilabel else kind,
+        class_names=KINDS,
         ids=[f"node-{row}" for row in range(N)],
-    )  # fmt: skip
+    )
 
 
 def split(seed: int = 0) -> Split:

@@ -42,10 +42,13 @@ def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def texts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Dataset:
     """`setmm` is a small data set of raw texts, as the real one is."""
-    words = {"comment": [f"about {KINDS[row % 3]} item {row % 7}" for row in range(N)],
-             "formula": [f"|- x {row % 5} = {KINDS[row % 3][0]}" for row in range(N)]}  # fmt: skip
-    made = Dataset("setmm", planted(features=False), {"random": split()}, "random", columns=dict(words),
-                   plan=text_plan(*words))  # fmt: skip
+    words = {
+        "comment": [f"about {KINDS[row % 3]} item {row % 7}" for row in range(N)],
+        "formula": [f"|- x {row % 5} = {KINDS[row % 3][0]}" for row in range(N)],
+    }
+    made = Dataset(
+        "setmm", planted(features=False), {"random": split()}, "random", columns=dict(words), plan=text_plan(*words)
+    )
     monkeypatch.setitem(door.BUILT_IN, "setmm", lambda: made)
     monkeypatch.setenv("GRAPHSAGE_CACHE", str(tmp_path / "cache"))
     return made

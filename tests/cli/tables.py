@@ -23,9 +23,28 @@ SMALL = (
     "0.05",
 )
 COLUMNS = ("id", "section", "about", "size", "color", "day", "release")
-ROLES = ("--label", "section", "--text", "about", "--text-dim", "6", "--log-numeric", "size", "--categorical", "color",
-         "--dates", "day", "--time", "release", "--time-order", "old,new,newest", "--train-until", "old",
-         "--val-until", "new")  # fmt: skip
+ROLES = (
+    "--label",
+    "section",
+    "--text",
+    "about",
+    "--text-dim",
+    "6",
+    "--log-numeric",
+    "size",
+    "--categorical",
+    "color",
+    "--dates",
+    "day",
+    "--time",
+    "release",
+    "--time-order",
+    "old,new,newest",
+    "--train-until",
+    "old",
+    "--val-until",
+    "new",
+)
 N = 90
 
 

@@ -31,12 +31,15 @@ def test_debian_tables_replace_nothing_but_such_tables(graphsage: Command, tmp_p
     assert "did not write" in graphsage(*build, tmp_path / "g", "--overwrite").error
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    (["--packages", "bookworm"], "--packages takes RELEASE=FILE"),
-    (["--packages", "sid=x", "--packages", "sid=y"], "names the release sid twice"),
-    (["--packages", "sid=x", "--translations", "forky=y"], "needs --packages forky"),
-    (["--packages", "sid=/nowhere/Packages"], "/nowhere/Packages does not exist"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--packages", "bookworm"], "--packages takes RELEASE=FILE"),
+        (["--packages", "sid=x", "--packages", "sid=y"], "names the release sid twice"),
+        (["--packages", "sid=x", "--translations", "forky=y"], "needs --packages forky"),
+        (["--packages", "sid=/nowhere/Packages"], "/nowhere/Packages does not exist"),
+    ],
+)
 def test_wrong_words_are_named(graphsage: Command, words: list[str], message: str, tmp_path: Path) -> None:
     assert message in graphsage("data", "build", "debian", *words, "--out", tmp_path / "d").error
     assert not (tmp_path / "d").exists()

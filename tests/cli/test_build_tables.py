@@ -20,8 +20,9 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     pairs = [(ids[u], ids[v]) for v in range(graph.num_nodes) for u in graph.neighbors(v).tolist() if u <= v]
     nodes = {"id": ids, "x": graph.features.tolist(), "kind": [f"kind {c}" for c in graph.labels.tolist()]}
     parquet.write_table(pa.table(nodes), tmp_path / "n.parquet")
-    parquet.write_table(pa.table({"source": [u for u, _ in pairs], "target": [v for _, v in pairs]}),
-                        tmp_path / "e.parquet")  # fmt: skip
+    parquet.write_table(
+        pa.table({"source": [u for u, _ in pairs], "target": [v for _, v in pairs]}), tmp_path / "e.parquet"
+    )
     return tmp_path / "n.parquet", tmp_path / "e.parquet"
 
 
@@ -30,12 +31,33 @@ def test_the_folder_is_the_graph_of_the_tables_and_can_be_trained_on(
 ) -> None:
     nodes, edges = files
     out = tmp_path / "graph"
-    words = ("data", "build", "tables", "--nodes", nodes, "--edges", edges, "--vectors", "x", "--label", "kind",
-             "--memory", "1GB", "--out", out)  # fmt: skip
+    words = (
+        "data",
+        "build",
+        "tables",
+        "--nodes",
+        nodes,
+        "--edges",
+        edges,
+        "--vectors",
+        "x",
+        "--label",
+        "kind",
+        "--memory",
+        "1GB",
+        "--out",
+        out,
+    )
     answer = graphsage(*words, "--json").json
     expected = planted()
-    assert answer == {"nodes": 90, "stored_edges": expected.num_stored_edges, "features": 7, "classes": 3,
-                      "dropped_edges": 0, "out": str(out)}  # fmt: skip
+    assert answer == {
+        "nodes": 90,
+        "stored_edges": expected.num_stored_edges,
+        "features": 7,
+        "classes": 3,
+        "dropped_edges": 0,
+        "out": str(out),
+    }
     built = Graph.open(out)
     assert built.features is not None
     np.testing.assert_array_equal(built.indices, expected.indices)

@@ -13,9 +13,15 @@ from graphsage.datasets.open import FORMATS, open_data
 
 def test_what_is_converted_opens_as_the_same_data(graphsage: Command, data: Path, tmp_path: Path) -> None:
     answer = graphsage("data", "convert", data, tmp_path / "out", "--json")
-    assert answer.json == {"data": str(data), "out": str(tmp_path / "out"), "nodes": 90,
-                           "edges": open_data(data).graph.num_edges, "features": 7, "classes": 3,
-                           "splits": ["given", "empty"]}  # fmt: skip
+    assert answer.json == {
+        "data": str(data),
+        "out": str(tmp_path / "out"),
+        "nodes": 90,
+        "edges": open_data(data).graph.num_edges,
+        "features": 7,
+        "classes": 3,
+        "splits": ["given", "empty"],
+    }
     before, after = open_data(data), open_data(tmp_path / "out")
     assert facts(before.graph) == facts(after.graph)
     assert torch.equal(before.split("given").codes, after.split("given").codes)

@@ -49,8 +49,12 @@ def test_a_wrong_setting_is_refused_before_anything_is_written(
 
 def test_data_that_does_not_exist_is_named(graphsage: Command, run: Path, tmp_path: Path) -> None:
     nothing = tmp_path / "nothing"
-    for words in (["train", nothing, "--out", tmp_path / "run"], ["evaluate", run, nothing],
-                  ["embed", run, nothing, "--out", tmp_path / "z.npy"], ["info", nothing]):  # fmt: skip
+    for words in (
+        ["train", nothing, "--out", tmp_path / "run"],
+        ["evaluate", run, nothing],
+        ["embed", run, nothing, "--out", tmp_path / "z.npy"],
+        ["info", nothing],
+    ):
         assert f"{nothing} does not exist" in graphsage(*words).error
 
 
@@ -111,8 +115,11 @@ def test_a_model_that_forgot_its_data_asks_for_it(graphsage: Command, copy: Path
 def test_a_place_that_cannot_be_written_is_an_error(graphsage: Command, data: Path, run: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     below = tmp_path / "file" / "below"
-    for words in (["train", data, "--out", below, *SMALL], ["embed", run, "--out", below / "z.parquet"],
-                  ["predict", run, "--out", below / "p.csv"]):  # fmt: skip
+    for words in (
+        ["train", data, "--out", below, *SMALL],
+        ["embed", run, "--out", below / "z.parquet"],
+        ["predict", run, "--out", below / "p.csv"],
+    ):
         assert "cannot write" in graphsage(*words).error
     assert (tmp_path / "file").read_text() == "not a folder"
 

@@ -118,8 +118,13 @@ def test_help_takes_less_than_half_a_second(path: str) -> None:
 def completed(words: str, shell: str = "bash") -> str:
     """The completions of `graphsage WORDS`, as the script of --show-completion asks for them."""
     line = f"graphsage {words}"
-    asked = {"_GRAPHSAGE_COMPLETE": f"complete_{shell}", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")),
-             "_TYPER_COMPLETE_ARGS": line, "COLUMNS": "500"}  # fmt: skip
+    asked = {
+        "_GRAPHSAGE_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+        "_TYPER_COMPLETE_ARGS": line,
+        "COLUMNS": "500",
+    }
     done = subprocess.run(
         [sys.executable, "-m", "graphsage"], capture_output=True, text=True, env=os.environ | asked, timeout=60
     )

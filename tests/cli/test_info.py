@@ -19,12 +19,24 @@ def test_info_counts_what_is_in_a_graph() -> None:
     )
     facts = data_facts(Dataset("tiny", graph, {}, "random"))
     wanted = {
-        "kind": "data", "data": "tiny", "nodes": 8, "edges": 5, "directed": False, "isolated_nodes": 1, "self_loops": 1,
-        "degree": {"min": 0, "median": 1.0, "mean": 9 / 8, "max": 3}, "components": 4, "features": 0,
-        "columns": None, "multilabel": False, "num_classes": 3, "unlabeled_nodes": 2,
+        "kind": "data",
+        "data": "tiny",
+        "nodes": 8,
+        "edges": 5,
+        "directed": False,
+        "isolated_nodes": 1,
+        "self_loops": 1,
+        "degree": {"min": 0, "median": 1.0, "mean": 9 / 8, "max": 3},
+        "components": 4,
+        "features": 0,
+        "columns": None,
+        "multilabel": False,
+        "num_classes": 3,
+        "unlabeled_nodes": 2,
         "classes": [{"name": "b", "nodes": 3}, {"name": "a", "nodes": 2}, {"name": "c", "nodes": 1}],
-        "splits": {"random": {"train": 6, "val": 1, "test": 1}}, "default_split": "random",
-    }  # fmt: skip
+        "splits": {"random": {"train": 6, "val": 1, "test": 1}},
+        "default_split": "random",
+    }
     assert facts == wanted
 
 
@@ -36,8 +48,9 @@ def test_components_of_a_directed_graph_ignore_directions() -> None:
 def test_counts_of_many_labels_are_counts_of_nodes() -> None:
     graph = Graph.from_edges([[0, 1]], 2, labels=torch.tensor([[1, 1], [0, 1]]), class_names=["x", "y"])
     assert data_facts(Dataset("tiny", graph, {}, "random"))["classes"] == [
-        {"name": "y", "nodes": 2}, {"name": "x", "nodes": 1},
-    ]  # fmt: skip
+        {"name": "y", "nodes": 2},
+        {"name": "x", "nodes": 1},
+    ]
 
 
 def test_info_shows_data(graphsage: Command, data: Path) -> None:
@@ -53,8 +66,18 @@ def test_info_shows_a_run(graphsage: Command, run: Path, data: Path) -> None:
     model = load(run)
     assert model.head is not None
     count = sum(p.numel() for module in (model.encoder, model.head) for p in module.parameters())
-    wanted = {"kind": "run", "finished": True, "data": str(data), "split": "given", "bundle_format": 2,
-              "parameters": count, "features": 7, "dim": 8, "classes": list(KINDS), "num_classes": 3}  # fmt: skip
+    wanted = {
+        "kind": "run",
+        "finished": True,
+        "data": str(data),
+        "split": "given",
+        "bundle_format": 2,
+        "parameters": count,
+        "features": 7,
+        "dim": 8,
+        "classes": list(KINDS),
+        "num_classes": 3,
+    }
     assert {name: facts[name] for name in wanted} == wanted
     assert facts["settings"]["sample_sizes"] == [4, 3]
     shown = graphsage("info", run).out

@@ -60,8 +60,11 @@ def run(made: Path, tmp_path: Path) -> Iterator[Path]:
 def answers(graphsage: Command, run: Path, out: Path) -> list[bytes]:
     """What every command that reads the run's own graph answers."""
     out.mkdir()
-    found = [graphsage("evaluate", run, "--json").out, graphsage("evaluate", run, "--split-name", "random").out,
-             graphsage("search", run, "node-3", "--json").out]  # fmt: skip
+    found = [
+        graphsage("evaluate", run, "--json").out,
+        graphsage("evaluate", run, "--split-name", "random").out,
+        graphsage("search", run, "node-3", "--json").out,
+    ]
     new = ("--new-nodes", out / "new.csv", "--new-edges", out / "new_edges.csv")
     write_csv(out / "new.csv", COLUMNS, [["x", "web", "page", 1, "red", "2020-01-01", "newest"]])
     write_csv(out / "new_edges.csv", ("source", "target"), [["x", "node-1"], ["x", "node-2"]])
@@ -171,9 +174,10 @@ def test_a_changed_graph_folder_is_named_and_not_read(graphsage: Command, tmp_pa
 
 def test_data_named_on_the_command_line_is_used_as_it_is(graphsage: Command, data: Path, tmp_path: Path) -> None:
     assert graphsage("train", data, "--out", tmp_path / "run", *SMALL).code == 0
-    assert graphsage("evaluate", tmp_path / "run", data, "--json").json == graphsage(
-        "evaluate", tmp_path / "run", "--json"
-    ).json  # fmt: skip
+    assert (
+        graphsage("evaluate", tmp_path / "run", data, "--json").json
+        == graphsage("evaluate", tmp_path / "run", "--json").json
+    )
     shutil.rmtree(tmp_path / "run" / "data")
     assert graphsage("evaluate", tmp_path / "run", data).code == 0
     assert "keeps no graph; name the data, or train again" in graphsage("evaluate", tmp_path / "run").error

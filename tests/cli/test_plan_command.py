@@ -79,26 +79,44 @@ def test_options_reach_the_estimate(graphsage: Command, rates: None) -> None:
     tiny = graphsage(*words, "--disk", "1GB", "--memory", "2GB").json
     assert not tiny["training_epoch"]["fits"]
     assert "DOES NOT FIT" in graphsage(*words[:-1], "--disk", "1GB").out
-    pool = graphsage(*words, "--aggregator", "pool", "--hidden-dim", "64", "--sample-sizes", "5,5", "--dim", "32",
-                     "--batch-size", "100", "--train-nodes", "1000", "--classes", "3").json  # fmt: skip
+    pool = graphsage(
+        *words,
+        "--aggregator",
+        "pool",
+        "--hidden-dim",
+        "64",
+        "--sample-sizes",
+        "5,5",
+        "--dim",
+        "32",
+        "--batch-size",
+        "100",
+        "--train-nodes",
+        "1000",
+        "--classes",
+        "3",
+    ).json
     assert pool["steps"] == 10
     assert pool["parameters"] == 64 * 129 + 32 * 192 + 64 * 33 + 32 * 96 + 3 * 33
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    ((*SIZES, "--num-nodes", "ten"), "--num-nodes must be an integer of at least 1"),
-    ((*SIZES, "--num-nodes", "0"), "--num-nodes must be an integer of at least 1"),
-    ((*SIZES, "--num-nodes", "1.5"), "--num-nodes must be an integer"),
-    ((*SIZES, "--num-edges", "-1"), "--num-edges must be an integer of at least 0"),
-    ((*SIZES, "--memory", "much"), "--memory must be a size such as 4GB"),
-    ((*SIZES, "--feature-type", "int8"), "--feature-type must be one of float32, float16, bfloat16; got 'int8'"),
-    ((*SIZES, "--aggregator", "max"), "aggregator must be one of"),
-    ((*SIZES, "--sample-sizes", "0,5"), "sample_sizes must hold one positive number"),
-    ((*SIZES, "--train-nodes", "20M"), "--train-nodes must be at most --num-nodes, 10,000,000"),
-    ((*SIZES, "--machines", "0"), "machines must be above 0"),
-    ((*SIZES, "--feature-dim", "0"), "--feature-dim must be at least 1"),
-    ((*SIZES, "--dim", "wide"), "--dim must be a valid integer; got 'wide'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((*SIZES, "--num-nodes", "ten"), "--num-nodes must be an integer of at least 1"),
+        ((*SIZES, "--num-nodes", "0"), "--num-nodes must be an integer of at least 1"),
+        ((*SIZES, "--num-nodes", "1.5"), "--num-nodes must be an integer"),
+        ((*SIZES, "--num-edges", "-1"), "--num-edges must be an integer of at least 0"),
+        ((*SIZES, "--memory", "much"), "--memory must be a size such as 4GB"),
+        ((*SIZES, "--feature-type", "int8"), "--feature-type must be one of float32, float16, bfloat16; got 'int8'"),
+        ((*SIZES, "--aggregator", "max"), "aggregator must be one of"),
+        ((*SIZES, "--sample-sizes", "0,5"), "sample_sizes must hold one positive number"),
+        ((*SIZES, "--train-nodes", "20M"), "--train-nodes must be at most --num-nodes, 10,000,000"),
+        ((*SIZES, "--machines", "0"), "machines must be above 0"),
+        ((*SIZES, "--feature-dim", "0"), "--feature-dim must be at least 1"),
+        ((*SIZES, "--dim", "wide"), "--dim must be a valid integer; got 'wide'"),
+    ],
+)
 def test_a_mistake_is_one_sentence(graphsage: Command, rates: None, words: tuple[str, ...], message: str) -> None:
     assert message in graphsage("plan", *words).error
 
@@ -111,4 +129,10 @@ def test_the_size_of_the_graph_is_required(graphsage: Command) -> None:
 
 def test_durations_have_three_digits_and_a_unit() -> None:
     assert [duration(s) for s in (0.05, 1.29, 119, 600, 7300, 2e5)] == [
-        "50 ms", "1.29 s", "119 s", "10 min", "2.03 h", "2.31 days"]  # fmt: skip
+        "50 ms",
+        "1.29 s",
+        "119 s",
+        "10 min",
+        "2.03 h",
+        "2.31 days",
+    ]

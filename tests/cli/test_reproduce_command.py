@@ -12,10 +12,14 @@ from graphsage.graph.storage import save_graph
 
 SMALL = {"dim": 8, "sample_sizes": (4, 3), "batch_size": 16, "steps": 5}
 TINY = Profile(
-    name="tiny", seeds=1, forms=("paper",), training={"supervised": SMALL, "unsupervised": SMALL},
-    rates={"supervised": (0.01,), "unsupervised": (0.001,)}, deepwalk={"passes": 1, "num_walks": 2, "dim": 8},
+    name="tiny",
+    seeds=1,
+    forms=("paper",),
+    training={"supervised": SMALL, "unsupervised": SMALL},
+    rates={"supervised": (0.01,), "unsupervised": (0.001,)},
+    deepwalk={"passes": 1, "num_walks": 2, "dim": 8},
     deepwalk_rates=(0.8,),
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -48,25 +52,29 @@ def test_a_piece_of_table_1_is_made_and_reported(graphsage: Command, data: str, 
 
 
 def test_a_sitting_that_is_over_ends_with_code_3(graphsage: Command, data: str, tmp_path: Path) -> None:
-    answer = graphsage("reproduce", "table1", "--data", data, "--profile", "tiny", "--out", tmp_path / "out",
-                       "--minutes", "0")  # fmt: skip
+    answer = graphsage(
+        "reproduce", "table1", "--data", data, "--profile", "tiny", "--out", tmp_path / "out", "--minutes", "0"
+    )
     assert answer.code == 3
     assert "run the same command again" in answer.err
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    (["table9", "--data", "setmm"], "there is no experiment 'table9'"),
-    (["table1"], "give at least one data set"),
-    (["table1", "--data", "ppi"], "--data ppi needs a path"),
-    (["table1", "--data", "ppi=/nowhere"], "/nowhere does not exist"),
-    (["table1", "--data", "setmm", "--profile", "huge"], "--profile must be one of quick, full"),
-    (["table1", "--data", "setmm", "--only", "max"], "--only takes unsupervised, supervised, paper"),
-    (["table1", "--data", "setmm", "--device", "cpu", "--tf32"], "--tf32 is for a GPU"),
-    (["figure2b", "--data", "setmm", "--only", "gcn"], "--only and --small choose a piece of table1"),
-    (["depth", "--data", "setmm", "--small"], "--only and --small choose a piece of table1"),
-    (["facts", "--data", "debian=tests"], "must hold nodes.csv and edges.csv"),
-    (["report", "--out", "/nowhere/at/all"], "holds no result"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["table9", "--data", "setmm"], "there is no experiment 'table9'"),
+        (["table1"], "give at least one data set"),
+        (["table1", "--data", "ppi"], "--data ppi needs a path"),
+        (["table1", "--data", "ppi=/nowhere"], "/nowhere does not exist"),
+        (["table1", "--data", "setmm", "--profile", "huge"], "--profile must be one of quick, full"),
+        (["table1", "--data", "setmm", "--only", "max"], "--only takes unsupervised, supervised, paper"),
+        (["table1", "--data", "setmm", "--device", "cpu", "--tf32"], "--tf32 is for a GPU"),
+        (["figure2b", "--data", "setmm", "--only", "gcn"], "--only and --small choose a piece of table1"),
+        (["depth", "--data", "setmm", "--small"], "--only and --small choose a piece of table1"),
+        (["facts", "--data", "debian=tests"], "must hold nodes.csv and edges.csv"),
+        (["report", "--out", "/nowhere/at/all"], "holds no result"),
+    ],
+)
 def test_mistakes_are_named(graphsage: Command, tmp_path: Path, words: list[str], message: str) -> None:
     assert message in graphsage("reproduce", *words, *([] if "--out" in words else ["--out", tmp_path])).error
 

@@ -20,11 +20,14 @@ def old(graphsage: Command, data: Path, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-@pytest.mark.parametrize(("words", "sentence"), [
-    (("--split", "nowhere"), "has no split 'nowhere'"),
-    (("--split", "empty"), "no training node"),
-    (("--device", "cuda:99"), "torch finds no GPU"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--split", "nowhere"), "has no split 'nowhere'"),
+        (("--split", "empty"), "no training node"),
+        (("--device", "cuda:99"), "torch finds no GPU"),
+    ],
+)
 def test_a_refused_overwrite_leaves_the_old_run_as_it_was(
     graphsage: Command, data: Path, old: Path, words: tuple[str, ...], sentence: str
 ) -> None:

@@ -80,12 +80,15 @@ def test_options_become_values_of_the_fields_types() -> None:
     assert converted(Oven, baked("pie")) == {}
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    (("--heat", "hot"), "--heat must be a valid number; got 'hot'"),
-    (("--shelves", "1;2"), "--shelves must be numbers separated by commas, such as 1,3; got '1;2'"),
-    (("--shelves", ""), "--shelves must be numbers"),
-    (("--minutes", "1.5"), "--minutes must be a valid integer or none; got '1.5'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--heat", "hot"), "--heat must be a valid number; got 'hot'"),
+        (("--shelves", "1;2"), "--shelves must be numbers separated by commas, such as 1,3; got '1;2'"),
+        (("--shelves", ""), "--shelves must be numbers"),
+        (("--minutes", "1.5"), "--minutes must be a valid integer or none; got '1.5'"),
+    ],
+)
 def test_a_value_of_another_type_is_an_error(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(ConfigError) as error:
         converted(Oven, baked("pie", *words))

@@ -19,8 +19,15 @@ def test_flags_override_pairs_and_pairs_override_the_file(graphsage: Command, da
     words = ("--config", file, "--set", "lr=0.5", "--set", "clip=2", "--set", "bias=true", "--dim", "6", "--steps", "1")
     assert graphsage("train", data, "--out", tmp_path / "run", *words).code == 0
     settings = graphsage("info", tmp_path / "run", "--json").json["settings"]
-    wanted = {"dim": 6, "lr": 0.5, "combine": "halves", "sample_sizes": [3, 2], "max_degree": None, "clip": 2.0,
-              "bias": True}  # fmt: skip
+    wanted = {
+        "dim": 6,
+        "lr": 0.5,
+        "combine": "halves",
+        "sample_sizes": [3, 2],
+        "max_degree": None,
+        "clip": 2.0,
+        "bias": True,
+    }
     assert {name: settings[name] for name in wanted} == wanted
 
 
@@ -70,19 +77,30 @@ def test_set_without_a_name_and_a_value_is_an_error(pair: str) -> None:
 def test_set_reads_toml_values_and_bare_words() -> None:
     pairs = ["cap=row", "clip=5.0", "redraw = false", "sample_sizes=[3, 2]", "max_degree=none", 'combine="halves"']
     assert from_pairs(pairs).values == {
-        "cap": "row", "clip": 5.0, "redraw": False, "sample_sizes": (3, 2), "max_degree": None, "combine": "halves",
-    }  # fmt: skip
+        "cap": "row",
+        "clip": 5.0,
+        "redraw": False,
+        "sample_sizes": (3, 2),
+        "max_degree": None,
+        "combine": "halves",
+    }
 
 
 @given(
-    st.fixed_dictionaries({}, optional={
-        "task": st.sampled_from(["supervised", "unsupervised", "joint"]), "lr": st.floats(1e-9, 10),
-        "sample_sizes": st.lists(st.integers(1, 50), min_size=1, max_size=3).map(tuple),
-        "max_degree": st.none() | st.integers(1, 999), "redraw": st.booleans(), "seed": st.integers(0, 2**40),
-        "hidden_dim": st.integers(1, 64),
-    }),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "task": st.sampled_from(["supervised", "unsupervised", "joint"]),
+            "lr": st.floats(1e-9, 10),
+            "sample_sizes": st.lists(st.integers(1, 50), min_size=1, max_size=3).map(tuple),
+            "max_degree": st.none() | st.integers(1, 999),
+            "redraw": st.booleans(),
+            "seed": st.integers(0, 2**40),
+            "hidden_dim": st.integers(1, 64),
+        },
+    ),
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
-)  # fmt: skip
+)
 def test_what_is_written_is_what_is_read(tmp_path_factory: Any, values: dict[str, Any], data: str) -> None:
     file = tmp_path_factory.mktemp("run") / "run.toml"
     config = Config(**values).resolved()

@@ -50,7 +50,10 @@ def test_a_sweep_leaves_a_table_a_picture_and_settings_that_train(
     assert (tmp_path / "out" / "sweep.png").read_bytes().startswith(b"\x89PNG")
     chosen = tomllib.loads((tmp_path / "out" / "best.toml").read_text())
     assert {name: chosen[name] for name in ("lr", "head_scale", "dim", "split")} == {
-        **best["settings"], "dim": 8, "split": "given"}  # fmt: skip
+        **best["settings"],
+        "dim": 8,
+        "split": "given",
+    }
     trained = graphsage("train", "--config", tmp_path / "out" / "best.toml", "--out", tmp_path / "run", "--json")
     assert trained.json["val_f1"] == pytest.approx(best["val_f1"])
     again = graphsage(*words, "--out", tmp_path / "out", "--json")
@@ -58,8 +61,9 @@ def test_a_sweep_leaves_a_table_a_picture_and_settings_that_train(
     assert again.json["winner"] == record["winner"]
 
 
-def test_test_labels_do_not_reach_the_choice(graphsage: Command, data: Path, space: Path, tmp_path: Path,
-                                             monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_test_labels_do_not_reach_the_choice(
+    graphsage: Command, data: Path, space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[tuple[str, ...]] = []
     made = Scorer.score
 
@@ -111,29 +115,32 @@ def test_what_fails_is_told_and_a_sweep_of_nothing_but_failures_is_an_error(
     assert "no trial could be finished: MemoryError: no room" in error
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    (BASE, "has no table [space]"),
-    ("[space]\nlr = 0.1\n", "lr must be a list of choices or a range"),
-    ("[space]\nrate = [0.1]\n", "there is no setting 'rate'"),
-    ("[space]\nrate = {low = 0.1, high = 1.0}\n", "there is no setting 'rate'"),
-    ("[space]\nlr = ['fast']\n", "lr: input should be a valid number; got 'fast'"),
-    ("[space]\ndim = [8.5]\n", "dim: input should be a valid integer; got 8.5"),
-    ("[space]\nbias = ['yes']\n", "bias: input should be a valid boolean"),
-    ("[space]\nlr = {low = 0.1}\n", "lr: a range needs low and high; high is missing"),
-    ("[space]\nlr = {low = 0.1, hi = 1.0}\n", "a range has low, high, log and step; got hi"),
-    ("[space]\nlr = {low = 0.1, high = 'x'}\n", "input should be a valid number; got 'x'"),
-    ("[space]\nlr = {low = 0.1, high = 1.0, log = 1}\n", "log must be true or false; got 1"),
-    ("[space]\ndim = {low = 8, high = 16, step = 0.5}\n", "step must be a whole number; got 0.5"),
-    ("[space]\nlr = {low = 0.1, high = 1.0, step = 'x'}\n", "step must be a number; got 'x'"),
-    ("[space]\nhidden_dim = {low = 'none', high = 16}\n", "low and high must be numbers"),
-    ("[space]\naggregator = {low = 1, high = 2}\n", "aggregator is not a number and has no range"),
-    ("[space]\nsample_sizes = {low = 1, high = 2}\n", "sample_sizes is not a number and has no range"),
-    ("[space]\nlr = {low = 1.0, high = 0.1}\n", "low must be below high"),
-    ("[space]\naggregator = ['max']\n", "aggregator must be one of"),
-    ("lr = 0.1\n[space]\nlr = [0.1, 0.2]\n", "lr is in [space] and also fixed to 0.1"),
-    ("epoch = 1\n[space]\nlr = [0.1, 0.2]\n", "there is no setting 'epoch'"),
-    ("[space\n", "is not TOML"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BASE, "has no table [space]"),
+        ("[space]\nlr = 0.1\n", "lr must be a list of choices or a range"),
+        ("[space]\nrate = [0.1]\n", "there is no setting 'rate'"),
+        ("[space]\nrate = {low = 0.1, high = 1.0}\n", "there is no setting 'rate'"),
+        ("[space]\nlr = ['fast']\n", "lr: input should be a valid number; got 'fast'"),
+        ("[space]\ndim = [8.5]\n", "dim: input should be a valid integer; got 8.5"),
+        ("[space]\nbias = ['yes']\n", "bias: input should be a valid boolean"),
+        ("[space]\nlr = {low = 0.1}\n", "lr: a range needs low and high; high is missing"),
+        ("[space]\nlr = {low = 0.1, hi = 1.0}\n", "a range has low, high, log and step; got hi"),
+        ("[space]\nlr = {low = 0.1, high = 'x'}\n", "input should be a valid number; got 'x'"),
+        ("[space]\nlr = {low = 0.1, high = 1.0, log = 1}\n", "log must be true or false; got 1"),
+        ("[space]\ndim = {low = 8, high = 16, step = 0.5}\n", "step must be a whole number; got 0.5"),
+        ("[space]\nlr = {low = 0.1, high = 1.0, step = 'x'}\n", "step must be a number; got 'x'"),
+        ("[space]\nhidden_dim = {low = 'none', high = 16}\n", "low and high must be numbers"),
+        ("[space]\naggregator = {low = 1, high = 2}\n", "aggregator is not a number and has no range"),
+        ("[space]\nsample_sizes = {low = 1, high = 2}\n", "sample_sizes is not a number and has no range"),
+        ("[space]\nlr = {low = 1.0, high = 0.1}\n", "low must be below high"),
+        ("[space]\naggregator = ['max']\n", "aggregator must be one of"),
+        ("lr = 0.1\n[space]\nlr = [0.1, 0.2]\n", "lr is in [space] and also fixed to 0.1"),
+        ("epoch = 1\n[space]\nlr = [0.1, 0.2]\n", "there is no setting 'epoch'"),
+        ("[space\n", "is not TOML"),
+    ],
+)
 def test_a_bad_space_is_one_sentence(graphsage: Command, data: Path, space: Path, text: str, message: str) -> None:
     space.write_text(text)
     error = graphsage("sweep", data, "--space", space).error
@@ -141,19 +148,26 @@ def test_a_bad_space_is_one_sentence(graphsage: Command, data: Path, space: Path
     assert str(space) in error or "space" in error
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    ((), "say what to search: --space FILE"),
-    (("--space", "missing.toml"), "missing.toml does not exist; --space takes a TOML file"),
-    (("--space", "paper", "--sampler", "tpe"), "the space paper is a list of points; --sampler grid tries them all"),
-    (("--space", "paper", "--set", "lr=0.1"), "the paper's grid chooses lr"),
-    (("--space", "paper", "--prune", "saw"), "pruner must be one of median, halving, none"),
-    (("--space", "paper", "--device", "moon"), "device must be auto, cpu or cuda"),
-    (("--space", "paper", "--split", "moon"), "no split 'moon'"),
-    (("--space", "paper", "--trials", "0"), "--trials"),
-    (("--space", "paper", "--split", "empty"), "the split has no labeled one"),
-])  # fmt: skip
-def test_a_bad_command_is_one_sentence(graphsage: Command, data: Path, tmp_path: Path, words: tuple[str, ...],
-                                       message: str) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "say what to search: --space FILE"),
+        (("--space", "missing.toml"), "missing.toml does not exist; --space takes a TOML file"),
+        (
+            ("--space", "paper", "--sampler", "tpe"),
+            "the space paper is a list of points; --sampler grid tries them all",
+        ),
+        (("--space", "paper", "--set", "lr=0.1"), "the paper's grid chooses lr"),
+        (("--space", "paper", "--prune", "saw"), "pruner must be one of median, halving, none"),
+        (("--space", "paper", "--device", "moon"), "device must be auto, cpu or cuda"),
+        (("--space", "paper", "--split", "moon"), "no split 'moon'"),
+        (("--space", "paper", "--trials", "0"), "--trials"),
+        (("--space", "paper", "--split", "empty"), "the split has no labeled one"),
+    ],
+)
+def test_a_bad_command_is_one_sentence(
+    graphsage: Command, data: Path, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
     assert message in graphsage("sweep", data, "--out", tmp_path / "out", *words).error
 
 
@@ -161,14 +175,16 @@ def test_a_sweep_needs_data(graphsage: Command, space: Path) -> None:
     assert "say what to train on" in graphsage("sweep", "--space", space).error
 
 
-def test_optuna_is_named_where_it_is_missing(graphsage: Command, data: Path, space: Path,
-                                             monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_optuna_is_named_where_it_is_missing(
+    graphsage: Command, data: Path, space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     assert "pip install 'graphsage[cluster]'" in graphsage("sweep", data, "--space", space).error
 
 
-def test_ray_is_named_where_it_is_missing(graphsage: Command, data: Path, space: Path, tmp_path: Path,
-                                          monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_ray_is_named_where_it_is_missing(
+    graphsage: Command, data: Path, space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     error = graphsage("sweep", data, "--space", space, "--out", tmp_path / "out", "--ray", "auto").error
     assert "--ray needs Ray: pip install 'graphsage[cluster]'" in error

@@ -67,10 +67,17 @@ def test_what_was_understood_is_said_before_training(graphsage: Command, folder:
     files = ("--nodes", folder / "nodes.csv", "--edges", folder / "edges.csv")
     said = graphsage("train", *files, *ROLES, *SMALL, "--steps", "1", "--out", tmp_path / "run").err
     before = said[: said.index("model   ")]
-    for part in ("nodes   85 from", "edges   ", "degree  min ", "column  about: text (TF-IDF, SVD), 6 wide",
-                 "column  size: number (log), 2 wide", "column  color: category, 3 wide", "column  day: date, 4 wide",
-                 "classes 3 in section: games 29, science 28, web 28",
-                 "split   time: train 60, val 15, test 10"):  # fmt: skip
+    for part in (
+        "nodes   85 from",
+        "edges   ",
+        "degree  min ",
+        "column  about: text (TF-IDF, SVD), 6 wide",
+        "column  size: number (log), 2 wide",
+        "column  color: category, 3 wide",
+        "column  day: date, 4 wide",
+        "classes 3 in section: games 29, science 28, web 28",
+        "split   time: train 60, val 15, test 10",
+    ):
         assert part in before
 
 
@@ -142,8 +149,9 @@ def test_a_class_that_only_test_nodes_have_is_a_warning_and_counts_as_wrong(
 
 
 def test_a_new_row_gets_the_vector_it_has_as_a_row_of_the_tables(model: Model, folder: Path) -> None:
-    spec = TableSpec.from_dict(model.about["tables"] | {
-        "nodes": str(folder / "all_nodes.csv"), "edges": str(folder / "all_edges.csv")})  # fmt: skip
+    spec = TableSpec.from_dict(
+        model.about["tables"] | {"nodes": str(folder / "all_nodes.csv"), "edges": str(folder / "all_edges.csv")}
+    )
     data = open_tables(spec)
     within = model.embed(graph_for(model, data))[-NEW:]
     assert [data.graph.id_of(row) for row in range(85, 90)] == frame(folder / "new_nodes.csv")["id"]
@@ -231,8 +239,9 @@ def test_new_rows_can_be_a_graph_of_their_own(graphsage: Command, run: Path, fol
     new = ("--new-nodes", folder / "all_nodes.csv", "--new-edges", folder / "all_edges.csv", "--new-only")
     assert graphsage("embed", run, *new, "--out", tmp_path / "z.npy").code == 0
     model = load(run)
-    spec = TableSpec.from_dict(model.about["tables"] | {
-        "nodes": str(folder / "all_nodes.csv"), "edges": str(folder / "all_edges.csv")})  # fmt: skip
+    spec = TableSpec.from_dict(
+        model.about["tables"] | {"nodes": str(folder / "all_nodes.csv"), "edges": str(folder / "all_edges.csv")}
+    )
     assert np.allclose(np.load(tmp_path / "z.npy"), model.embed(graph_for(model, open_tables(spec))).numpy(), atol=1e-6)
 
 

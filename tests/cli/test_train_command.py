@@ -47,8 +47,20 @@ def test_the_same_seed_gives_the_same_model(graphsage: Command, data: Path, tmp_
 
 @pytest.mark.parametrize("task", ["unsupervised", "joint"])
 def test_every_task_trains_and_is_scored(graphsage: Command, data: Path, tmp_path: Path, task: str) -> None:
-    trained = graphsage("train", data, "--out", tmp_path / "run", *SMALL, "--task", task, "--steps", "6",
-                        "--set", "num_walks=2", "--json")  # fmt: skip
+    trained = graphsage(
+        "train",
+        data,
+        "--out",
+        tmp_path / "run",
+        *SMALL,
+        "--task",
+        task,
+        "--steps",
+        "6",
+        "--set",
+        "num_walks=2",
+        "--json",
+    )
     assert trained.json["task"] == task
     assert (trained.json["val_f1"] is None) == (task == "unsupervised")
     scored = graphsage("evaluate", tmp_path / "run", "--json").json

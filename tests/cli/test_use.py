@@ -22,8 +22,13 @@ from graphsage.inference.model import load
 def test_evaluate_has_the_promised_shape(graphsage: Command, run: Path, data: Path) -> None:
     answer = graphsage("evaluate", run, "--part", "test", "--json").json
     assert {name: answer[name] for name in ("split", "nodes", "seed", "data", "inference", "classifier")} == {
-        "split": "test", "nodes": 18, "seed": 0, "data": str(data), "inference": "exact", "classifier": "head",
-    }  # fmt: skip
+        "split": "test",
+        "nodes": 18,
+        "seed": 0,
+        "data": str(data),
+        "inference": "exact",
+        "classifier": "head",
+    }
     expected = load(run).evaluate(planted(), split(), "test")
     assert answer["micro_f1"] == expected.micro
     assert answer["macro_f1"] == expected.macro
@@ -74,8 +79,13 @@ def test_a_class_that_the_model_does_not_know_counts_as_wrong(graphsage: Command
 def test_embed_writes_the_models_vectors_in_every_format(graphsage: Command, run: Path, tmp_path: Path) -> None:
     z = load(run).embed(planted()).numpy()
     answer = graphsage("embed", run, "--out", tmp_path / "z.parquet", "--json").json
-    assert answer == {"nodes": N, "dim": 8, "inference": "exact", "data": answer["data"],
-                      "files": [str(tmp_path / "z.parquet")]}  # fmt: skip
+    assert answer == {
+        "nodes": N,
+        "dim": 8,
+        "inference": "exact",
+        "data": answer["data"],
+        "files": [str(tmp_path / "z.parquet")],
+    }
     table = pyarrow.parquet.read_table(tmp_path / "z.parquet")
     assert table["id"].to_pylist() == [f"node-{row}" for row in range(N)]
     assert np.array_equal(np.array(table["embedding"].to_pylist(), np.float32), z)

@@ -23,8 +23,9 @@ Weights = dict[str, np.ndarray]
 
 def train(ranks: Ranks, options: dict[str, Any], out: Path | None = None, resume: bool = False) -> Weights:
     graph = planted_graph()
-    model = train_model(graph, planted_split(graph), out=out, resume=resume, device="cpu", ranks=ranks,
-                        **{**SMALL, **options})  # fmt: skip
+    model = train_model(
+        graph, planted_split(graph), out=out, resume=resume, device="cpu", ranks=ranks, **{**SMALL, **options}
+    )
     head = {} if model.head is None else {f"head.{n}": v for n, v in model.head.state_dict().items()}
     return {name: value.numpy() for name, value in {**model.encoder.state_dict(), **head}.items()}
 
@@ -85,8 +86,14 @@ def share(ranks: Ranks, run: Path) -> tuple[Any, ...]:
         assert ranks.rank == 0
         graph = planted_graph()
         words = [f"word{row % 7} of {row % 3}" for row in range(graph.num_nodes)]
-        data = Dataset("texts", graph.replace(features=None), {"mine": planted_split(graph)}, "mine",
-                       columns={"words": words}, plan=text_plan("words"))  # fmt: skip
+        data = Dataset(
+            "texts",
+            graph.replace(features=None),
+            {"mine": planted_split(graph)},
+            "mine",
+            columns={"words": words},
+            plan=text_plan("words"),
+        )
         return data, "mine"
 
     data, name = sharing.share_data(ranks, opened, None, run)

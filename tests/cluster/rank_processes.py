@@ -32,9 +32,16 @@ def run_ranks(count: int, function: Callable[..., Any], *arguments: Any, timeout
 
 
 def _rank(pipe: Connection, rank: int, count: int, port: int, timeout: float, function: Any, arguments: Any) -> None:
-    os.environ.update(RANK=str(rank), WORLD_SIZE=str(count), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(count),
-                      MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo",
-                      OMP_NUM_THREADS="1")  # fmt: skip
+    os.environ.update(
+        RANK=str(rank),
+        WORLD_SIZE=str(count),
+        LOCAL_RANK=str(rank),
+        LOCAL_WORLD_SIZE=str(count),
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
+        GLOO_SOCKET_IFNAME="lo",
+        OMP_NUM_THREADS="1",
+    )
     import torch
 
     from graphsage.cluster.ranks import join

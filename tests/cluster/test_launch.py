@@ -28,8 +28,13 @@ class Job:
     """A command line at work, and what it prints."""
 
     def __init__(self, *words: object) -> None:
-        self.process = subprocess.Popen([sys.executable, *map(str, words)], text=True, start_new_session=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+        self.process = subprocess.Popen(
+            [sys.executable, *map(str, words)],
+            text=True,
+            start_new_session=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def ranks(self) -> list[int]:
         """Process ids of the ranks, the first one first: children of the launcher, in the order they began."""
@@ -108,8 +113,9 @@ def test_a_killed_rank_is_started_again_and_the_model_is_that_of_an_undisturbed_
     assert same_as_undisturbed(run)
 
 
-@pytest.mark.parametrize("words", [(*TRAIN, "--workers", 2), (*TORCHRUN, "--max-restarts", 2, *TRAIN)],
-                         ids=["workers", "torchrun"])  # fmt: skip
+@pytest.mark.parametrize(
+    "words", [(*TRAIN, "--workers", 2), (*TORCHRUN, "--max-restarts", 2, *TRAIN)], ids=["workers", "torchrun"]
+)
 def test_an_overwritten_run_is_never_resumed_when_a_rank_dies_at_once(
     start: Callable[..., Job], folder: Path, tmp_path: Path, words: tuple[object, ...]
 ) -> None:
@@ -213,11 +219,14 @@ def test_torchrun_trains_and_starts_again_after_a_killed_rank(
     assert same_as_undisturbed(run)
 
 
-@pytest.mark.parametrize(("words", "sentence"), [
-    (("--lr", -1), "error: lr must be above 0"),
-    (("--workers", 0), "error: --workers must be at least 1"),
-    (("--split", "nowhere"), "error: graph has no split 'nowhere'"),  # found by rank 0, once the workers run
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--lr", -1), "error: lr must be above 0"),
+        (("--workers", 0), "error: --workers must be at least 1"),
+        (("--split", "nowhere"), "error: graph has no split 'nowhere'"),  # found by rank 0, once the workers run
+    ],
+)
 def test_a_mistake_is_one_sentence_and_exit_code_2(
     start: Callable[..., Job], folder: Path, tmp_path: Path, words: tuple[object, ...], sentence: str
 ) -> None:
@@ -245,9 +254,11 @@ def test_the_launcher_counts_its_restarts(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("graphsage.cluster.launch._run", lambda *_: next(fates))
     said: list[str] = []
     assert launch(["train"], 2, 2, said.append) == 3
-    assert said == ["rank 1 was killed by SIGKILL; starting again from the last checkpoint (1 of 2)",
-                    "rank 0 lost contact with another rank; starting again from the last checkpoint (2 of 2)",
-                    "rank 0 lost contact with another rank; continue with --resume"]  # fmt: skip
+    assert said == [
+        "rank 1 was killed by SIGKILL; starting again from the last checkpoint (1 of 2)",
+        "rank 0 lost contact with another rank; starting again from the last checkpoint (2 of 2)",
+        "rank 0 lost contact with another rank; continue with --resume",
+    ]
 
 
 @pytest.mark.parametrize("codes", [{0: 3, 1: 2}, {0: 2, 1: 3, 2: -15}])

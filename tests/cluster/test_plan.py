@@ -80,11 +80,19 @@ def test_inference_in_blocks_reads_source_rows_once_per_block() -> None:
     assert (much.disk_read, much.disk_written) == (graph.folder_bytes, 0)
 
 
-GRAPHS = st.builds(GraphSize, st.integers(1000, 10**9), st.integers(0, 10**10), st.integers(1, 500),
-                   st.sampled_from([torch.float32, torch.float16]))  # fmt: skip
-CONFIGS = st.builds(lambda name, sizes, dim: Config(aggregator=name, sample_sizes=sizes, dim=dim),
-                    st.sampled_from(list(AGGREGATORS)), st.tuples(st.integers(1, 30), st.integers(1, 30)),
-                    st.integers(2, 256))  # fmt: skip
+GRAPHS = st.builds(
+    GraphSize,
+    st.integers(1000, 10**9),
+    st.integers(0, 10**10),
+    st.integers(1, 500),
+    st.sampled_from([torch.float32, torch.float16]),
+)
+CONFIGS = st.builds(
+    lambda name, sizes, dim: Config(aggregator=name, sample_sizes=sizes, dim=dim),
+    st.sampled_from(list(AGGREGATORS)),
+    st.tuples(st.integers(1, 30), st.integers(1, 30)),
+    st.integers(2, 256),
+)
 
 
 @given(graph=GRAPHS, config=CONFIGS, more=st.integers(1, 10**9))

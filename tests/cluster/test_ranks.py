@@ -25,18 +25,32 @@ Results = list[dict[str, jobs.Weights]]
 
 # 72 training nodes in steps of 16: each of two ranks takes 8, and 4 in the last step of an epoch.
 TWO: dict[str, dict[str, Any]] = {
-    f"{task} {aggregator}": {"task": task, "aggregator": aggregator, "hidden_dim": 8, "dropout": 0.3, "lr": 0.01,
-                             "num_walks": 1, "steps": 12, "max_degree": 6}
-    for task in ("supervised", "unsupervised") for aggregator in ("mean", "gcn", "pool", "lstm")
-}  # fmt: skip
+    f"{task} {aggregator}": {
+        "task": task,
+        "aggregator": aggregator,
+        "hidden_dim": 8,
+        "dropout": 0.3,
+        "lr": 0.01,
+        "num_walks": 1,
+        "steps": 12,
+        "max_degree": 6,
+    }
+    for task in ("supervised", "unsupervised")
+    for aggregator in ("mean", "gcn", "pool", "lstm")
+}
 THREE: dict[str, dict[str, Any]] = {
     "fewer targets than ranks": {"batch_size": 70, "epochs": 4},  # the second step has 2
     "early stop": {"batch_size": 7, "patience": 1, "epochs": 9},
     "joint": {"task": "joint", "steps": 9, "batch_size": 20, "form": "reference"},
-    "each pair's negatives": {"task": "unsupervised", "steps": 9, "negatives_per_pair": True, "num_negatives": 5,
-                              "lr": 0.01},
+    "each pair's negatives": {
+        "task": "unsupervised",
+        "steps": 9,
+        "negatives_per_pair": True,
+        "num_negatives": 5,
+        "lr": 0.01,
+    },
     "identity": {"identity_dim": 4, "steps": 9, "weight_decay": 0.01, "head_scale": True},
-}  # fmt: skip
+}
 
 
 def close(one: jobs.Weights, two: jobs.Weights) -> None:
@@ -160,8 +174,15 @@ def test_no_thread_of_the_group_outlives_it() -> None:
         "print(during > 0, threads())"
     )
     fixed = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "GLOO_SOCKET_IFNAME": "lo"}
-    ranks = [subprocess.Popen([sys.executable, "-c", code], env=os.environ | fixed | {"RANK": str(rank)}, text=True,
-                              stdout=subprocess.PIPE) for rank in range(2)]  # fmt: skip
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=os.environ | fixed | {"RANK": str(rank)},
+            text=True,
+            stdout=subprocess.PIPE,
+        )
+        for rank in range(2)
+    ]
     assert [rank.communicate(timeout=120)[0] for rank in ranks] == ["True 0\n"] * 2
 
 

@@ -66,9 +66,13 @@ def test_a_pool_that_connected_disconnects_also_when_it_refuses_the_cluster(monk
     assert not ray.connected
 
 
-@pytest.mark.parametrize(("error", "told"), [
-    (ConnectionError("no node\nmore lines"), "no node"), (RuntimeError(""), "RuntimeError"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ConnectionError("no node\nmore lines"), "no node"),
+        (RuntimeError(""), "RuntimeError"),
+    ],
+)
 def test_no_cluster_is_one_sentence(error: Exception, told: str) -> None:
     with pytest.raises(ConfigError) as caught:
         connect(Ray(error=error), "auto")

@@ -12,18 +12,38 @@ from graphsage.errors import DataError
 
 pytest.importorskip("gensim")
 
-PAPERS = [("a", "NI", 2000, "cells of the immune system"), ("b", "GU", 2003, "forests and cells"),
-          ("c", "NI", 2004, "immune response of cells"), ("d", "GU", 2005, "forests in the north"),
-          ("e", "RU", 2004, "neurons"), ("f", "NI", 1999, "too old"), ("g", "NI", 2006, "too new"),
-          ("h", "NI", 2001, "alone"), ("i", "GU", 2005, ""), ("j", "NI", 2005, "immune cells")]  # fmt: skip
-CITES = [("b", "a"), ("c", "a"), ("d", "b"), ("c", "e"), ("e", "h"), ("a", "f"), ("g", "a"), ("i", "c"), ("j", "c"),
-         ("j", "gone")]  # fmt: skip
+PAPERS = [
+    ("a", "NI", 2000, "cells of the immune system"),
+    ("b", "GU", 2003, "forests and cells"),
+    ("c", "NI", 2004, "immune response of cells"),
+    ("d", "GU", 2005, "forests in the north"),
+    ("e", "RU", 2004, "neurons"),
+    ("f", "NI", 1999, "too old"),
+    ("g", "NI", 2006, "too new"),
+    ("h", "NI", 2001, "alone"),
+    ("i", "GU", 2005, ""),
+    ("j", "NI", 2005, "immune cells"),
+]
+CITES = [
+    ("b", "a"),
+    ("c", "a"),
+    ("d", "b"),
+    ("c", "e"),
+    ("e", "h"),
+    ("a", "f"),
+    ("g", "a"),
+    ("i", "c"),
+    ("j", "c"),
+    ("j", "gone"),
+]
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Citations:
-    for name, head, rows in (("papers", ("id", "field", "year", "abstract"), PAPERS),
-                             ("cites", ("source", "target"), CITES)):  # fmt: skip
+    for name, head, rows in (
+        ("papers", ("id", "field", "year", "abstract"), PAPERS),
+        ("cites", ("source", "target"), CITES),
+    ):
         with (tmp_path / f"{name}.csv").open("w", newline="") as file:
             csv.writer(file).writerows([head, *rows])
     return Citations(nodes=tmp_path / "papers.csv", edges=tmp_path / "cites.csv", fields=("NI", "GU"), dim=4)
@@ -60,12 +80,15 @@ def test_features_are_text_vectors_and_degrees_without_a_look_ahead(source: Cita
     assert np.isfinite(graph.features.numpy()).all()
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"fields": ("XX",)}, "no citation joins two papers"),
-    ({"year": "abstract"}, "must be a year"),
-    ({"label": "topic"}, "topic"),
-    ({"train_until": 1999}, "no paper of the largest component is from 1999"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"fields": ("XX",)}, "no citation joins two papers"),
+        ({"year": "abstract"}, "must be a year"),
+        ({"label": "topic"}, "topic"),
+        ({"train_until": 1999}, "no paper of the largest component is from 1999"),
+    ],
+)
 def test_mistakes_are_named(source: Citations, tmp_path: Path, changes: dict[str, object], message: str) -> None:
     given = {"nodes": source.nodes, "edges": source.edges, "fields": source.fields, "dim": 4, **changes}
     with pytest.raises(DataError, match=message):

@@ -29,9 +29,14 @@ def source(tmp_path: Path) -> Proteins:
     )
     (tmp_path / "go.gmt").write_text("GO_A\tx\t3\t4\nGO_B\tx\t4\t5\t39\n")
     return Proteins(
-        tissues=tissues, features=[tmp_path / "sets.gmt"], labels=[tmp_path / "go.gmt"], train_graphs=3,
-        held_out_graphs=1, min_train_edges=20, min_held_out_edges=50,
-    )  # fmt: skip
+        tissues=tissues,
+        features=[tmp_path / "sets.gmt"],
+        labels=[tmp_path / "go.gmt"],
+        train_graphs=3,
+        held_out_graphs=1,
+        min_train_edges=20,
+        min_held_out_edges=50,
+    )
 
 
 def test_large_graphs_are_held_out_and_others_train(source: Proteins, tmp_path: Path) -> None:

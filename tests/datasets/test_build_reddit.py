@@ -20,19 +20,42 @@ SEPTEMBER = 1_409_529_600  # 2014-09-01, midnight
 
 
 def post(name: str, community: str, title: str, day: int, score: int = 1) -> dict[str, Any]:
-    return {"id": name, "subreddit": community, "title": title, "score": score, "num_comments": 9, "author": "x",
-            "created_utc": SEPTEMBER + (day - 1) * DAY}  # fmt: skip
+    return {
+        "id": name,
+        "subreddit": community,
+        "title": title,
+        "score": score,
+        "num_comments": 9,
+        "author": "x",
+        "created_utc": SEPTEMBER + (day - 1) * DAY,
+    }
 
 
 def comment(on: str, author: str, body: str = "", community: str = "a") -> dict[str, Any]:
     return {"link_id": f"t3_{on}", "author": author, "body": body, "subreddit": community}
 
 
-POSTS = [post("p1", "a", "cat dog", 1, 5), post("p2", "b", "dog", 20), post("p3", "a", "Unknown words", 21),
-         post("p4", "b", "cat", 30), post("p5", "elsewhere", "cat", 2), post("p6", "a", "lonely", 3)]  # fmt: skip
-COMMENTS = [comment("p1", "ann", "cat"), comment("p2", "ann", "dog dog"), comment("p2", "bob"), comment("p3", "bob"),
-            comment("p3", "bob", "dog cat"), comment("p4", "cid"), comment("p3", "cid"), comment("p5", "ann"),
-            comment("p6", "[deleted]"), comment("p1", "[deleted]", "cat"), comment("gone", "ann")]  # fmt: skip
+POSTS = [
+    post("p1", "a", "cat dog", 1, 5),
+    post("p2", "b", "dog", 20),
+    post("p3", "a", "Unknown words", 21),
+    post("p4", "b", "cat", 30),
+    post("p5", "elsewhere", "cat", 2),
+    post("p6", "a", "lonely", 3),
+]
+COMMENTS = [
+    comment("p1", "ann", "cat"),
+    comment("p2", "ann", "dog dog"),
+    comment("p2", "bob"),
+    comment("p3", "bob"),
+    comment("p3", "bob", "dog cat"),
+    comment("p4", "cid"),
+    comment("p3", "cid"),
+    comment("p5", "ann"),
+    comment("p6", "[deleted]"),
+    comment("p1", "[deleted]", "cat"),
+    comment("gone", "ann"),
+]
 
 
 def write(path: Path, objects: list[dict[str, Any]]) -> Path:
@@ -50,9 +73,11 @@ def source(tmp_path: Path) -> Reddit:
     (tmp_path / "names.txt").write_text("a\nb\n")
     (tmp_path / "glove.txt").write_text("cat 1 0\ndog 0 1\nnever 9 9\n")
     return Reddit(
-        submissions=write(tmp_path / "RS_2014-09.zst", POSTS), comments=write(tmp_path / "RC_2014-09.zst", COMMENTS),
-        vectors=tmp_path / "glove.txt", communities=tmp_path / "names.txt",
-    )  # fmt: skip
+        submissions=write(tmp_path / "RS_2014-09.zst", POSTS),
+        comments=write(tmp_path / "RC_2014-09.zst", COMMENTS),
+        vectors=tmp_path / "glove.txt",
+        communities=tmp_path / "names.txt",
+    )
 
 
 def test_posts_are_joined_where_one_user_commented_on_both(source: Reddit, tmp_path: Path) -> None:
@@ -112,11 +137,14 @@ def test_edges_are_down_sampled_where_asked(tmp_path: Path, source: Reddit) -> N
     assert int(build_reddit(capped, tmp_path / "out").degrees.max()) <= 4
 
 
-@pytest.mark.parametrize(("file", "content", "message"), [
-    ("submissions", b'{"id": 1}\n', "line 1 must be a JSON object with id, subreddit, title"),
-    ("comments", b"no json\n", "line 1 must be a JSON object with link_id"),
-    ("submissions", b"", "has no post in any of the 2 communities"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("submissions", b'{"id": 1}\n', "line 1 must be a JSON object with id, subreddit, title"),
+        ("comments", b"no json\n", "line 1 must be a JSON object with link_id"),
+        ("submissions", b"", "has no post in any of the 2 communities"),
+    ],
+)
 def test_wrong_files_are_named(tmp_path: Path, source: Reddit, file: str, content: bytes, message: str) -> None:
     path = tmp_path / "wrong.json"
     path.write_bytes(content)
@@ -154,10 +182,17 @@ def test_no_word_with_a_vector_is_an_error(tmp_path: Path, source: Reddit) -> No
         build_reddit(source, tmp_path / "out")
 
 
-@pytest.mark.parametrize("change", [
-    {"created_utc": None}, {"created_utc": "soon"}, {"created_utc": 10**18}, {"score": "many"}, {"id": ["p1"]},
-    {"subreddit": ["a"]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"created_utc": None},
+        {"created_utc": "soon"},
+        {"created_utc": 10**18},
+        {"score": "many"},
+        {"id": ["p1"]},
+        {"subreddit": ["a"]},
+    ],
+)
 def test_a_post_with_an_odd_value_is_named_or_left_out(source: Reddit, tmp_path: Path, change: dict[str, Any]) -> None:
     write(source.submissions, [{**POSTS[0], **change}, *POSTS[1:]])
     if "id" in change or "subreddit" in change:
@@ -187,8 +222,9 @@ def test_pairs_are_the_distinct_ones_however_many_are_kept_at_once(kept: int, mo
     assert found == sorted(expected)
 
 
-@pytest.mark.parametrize(("shift", "message"), [(-21, "no joined post is from after day 20"),
-                                                (20, "no joined post is from up to day 20")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shift", "message"), [(-21, "no joined post is from after day 20"), (20, "no joined post is from up to day 20")]
+)
 def test_a_month_without_posts_to_train_or_to_test_on_is_refused(
     source: Reddit, tmp_path: Path, shift: int, message: str
 ) -> None:

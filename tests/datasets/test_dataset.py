@@ -19,8 +19,7 @@ EDGES = [[i, i + 1] for i in range(9)]
 
 
 def dataset(**changes: Any) -> Dataset:
-    values: dict[str, Any] = {"graph": from_edges(EDGES, 10), "splits": {}, "default_split": "random",
-                              "columns": TEXTS}  # fmt: skip
+    values: dict[str, Any] = {"graph": from_edges(EDGES, 10), "splits": {}, "default_split": "random", "columns": TEXTS}
     values["plan"] = text_plan(*changes.get("columns", TEXTS))
     return Dataset("example", **{**values, **changes})
 

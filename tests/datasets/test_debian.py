@@ -67,13 +67,19 @@ def test_a_package_belongs_to_its_first_release_and_is_described_as_it_was_there
     assert build_debian(releases, tmp_path / "out") == (4, 4)
     nodes = {row["id"]: row for row in rows(tmp_path / "out" / "nodes.csv")}
     assert {name: row["release"] for name, row in nodes.items()} == {
-        "editor": "old", "libc6": "old", "toolkit": "new", "manual": "new"
-    }  # fmt: skip
+        "editor": "old",
+        "libc6": "old",
+        "toolkit": "new",
+        "manual": "new",
+    }
     assert nodes["editor"] == {
-        "id": "editor", "release": "old", "section": "editors", "installed_kb": "120",
+        "id": "editor",
+        "release": "old",
+        "section": "editors",
+        "installed_kb": "120",
         "tags": "role::program;uitoolkit::gtk;works-with::text",
         "description": "edits text It edits text of any length. And it saves it.",
-    }  # fmt: skip
+    }
     assert nodes["toolkit"]["installed_kb"] == ""
 
 
@@ -104,11 +110,14 @@ def test_descriptions_become_one_line() -> None:
     assert plain("short\n first\n .\n second") == "short first second"
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("no colon here\n", "line 1: expected `Field: value`"),
-    (" starts inside\n", "line 1: a continuation without a field"),
-    ("Version: 1\n", "without a Package field"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no colon here\n", "line 1: expected `Field: value`"),
+        (" starts inside\n", "line 1: a continuation without a field"),
+        ("Version: 1\n", "without a Package field"),
+    ],
+)
 def test_a_file_that_is_no_package_index_is_named(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "index").write_text(text)
     with pytest.raises(DataError, match=message):

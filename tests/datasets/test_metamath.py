@@ -91,9 +91,13 @@ def test_only_provable_assertions_are_nodes_in_file_order(parsed: dict[str, Asse
 
 def test_dates_are_those_of_contribution(parsed: dict[str, Assertion]) -> None:
     assert {label: assertion.day for label, assertion in parsed.items()} == {
-        "ax-mp": day(1993, 8, 5), "ax-1": day(1993, 1, 10), "a1i": day(2004, 2, 29),
-        "b": None, "nocomment": None, "baddate": None,
-    }  # fmt: skip
+        "ax-mp": day(1993, 8, 5),
+        "ax-1": day(1993, 1, 10),
+        "a1i": day(2004, 2, 29),
+        "b": None,
+        "nocomment": None,
+        "baddate": None,
+    }
 
 
 def test_parts_and_sections_come_from_headings(parsed: dict[str, Assertion]) -> None:

@@ -25,12 +25,17 @@ def write(folder: Path, **changes: Any) -> Path:
             {"source": 0, "target": 0}
         ]
         content: dict[str, Any] = {
-            "graph": {"directed": True, "multigraph": False, "graph": {}, "nodes": [{"id": i} for i in range(size)],
-                      "links": links},
+            "graph": {
+                "directed": True,
+                "multigraph": False,
+                "graph": {},
+                "nodes": [{"id": i} for i in range(size)],
+                "links": links,
+            },
             "feats": np.full((size, 2), float(number)),
             "labels": np.eye(size, 3, dtype=np.int64),
             "graph_id": np.full(size, 10 + number),
-        }  # fmt: skip
+        }
         for name in content:
             content[name] = changes.get(f"{part}_{name}", content[name])
         (folder / f"{part}_graph.json").write_text(json.dumps(content.pop("graph")))

@@ -12,8 +12,12 @@ from graphsage.datasets.open import open_data
 from graphsage.errors import DataError
 
 GRAPH = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-DATA: dict[str, Any] = {"feature": np.arange(6, dtype=np.float32).reshape(3, 2), "label": np.array([4, 0, 2]),
-                        "node_types": np.array([1, 2, 3]), "node_ids": np.array([70, 80, 90])}  # fmt: skip
+DATA: dict[str, Any] = {
+    "feature": np.arange(6, dtype=np.float32).reshape(3, 2),
+    "label": np.array([4, 0, 2]),
+    "node_types": np.array([1, 2, 3]),
+    "node_ids": np.array([70, 80, 90]),
+}
 
 
 def write(folder: Path, kind: str = "coo", packed: bool = True, **data: Any) -> Path:

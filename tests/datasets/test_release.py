@@ -17,8 +17,16 @@ CLASSES = {"0": 1, "1": 0, "2": 2, "3": 0}
 FEATURES = np.arange(8, dtype=np.float64).reshape(4, 2)
 
 
-def write(folder: Path, *, nodes: Any = NODES, links: Any = LINKS, id_map: Any = None, classes: Any = CLASSES,
-          features: Any = FEATURES, **graph: Any) -> Path:  # fmt: skip
+def write(
+    folder: Path,
+    *,
+    nodes: Any = NODES,
+    links: Any = LINKS,
+    id_map: Any = None,
+    classes: Any = CLASSES,
+    features: Any = FEATURES,
+    **graph: Any,
+) -> Path:
     ids = [node["id"] for node in nodes if isinstance(node, dict) and "id" in node]
     id_map = {str(value): row for row, value in enumerate(ids)} if id_map is None else id_map
     content = {"directed": False, "multigraph": False, "graph": {}, "nodes": nodes, "links": links, **graph}

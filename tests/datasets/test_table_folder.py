@@ -96,8 +96,9 @@ def tables(draw: Callable[..., Any]) -> dict[str, Any]:
     if kind == "numbers":
         ids = draw(st.lists(st.integers(-(2**62), 2**62), min_size=n, max_size=n, unique=True))
     elif kind == "words":
-        ids = draw(st.lists(st.text("abcé1 ", min_size=1, max_size=3).filter(str.strip), min_size=n, max_size=n,
-                            unique=True))  # fmt: skip
+        ids = draw(
+            st.lists(st.text("abcé1 ", min_size=1, max_size=3).filter(str.strip), min_size=n, max_size=n, unique=True)
+        )
     if not edges:
         edges = [(0, 0)]
     word = st.sampled_from([None, "", "web", " math ", "net"])
@@ -124,8 +125,14 @@ def test_both_ways_make_the_same_folder(made: dict[str, Any]) -> None:
         folder = Path(name)
         for name, columns in (("n.arrow", ("id", "x", "y", "kind", "part")), ("e.arrow", ("source", "target"))):
             in_batches(folder / name, {c: made[c] for c in columns}, made["batch"])
-        spec = TableSpec(nodes=str(folder / "n.arrow"), edges=str(folder / "e.arrow"), vectors=("x", "y"),
-                         label="kind", split_column="part", directed=made["directed"])  # fmt: skip
+        spec = TableSpec(
+            nodes=str(folder / "n.arrow"),
+            edges=str(folder / "e.arrow"),
+            vectors=("x", "y"),
+            label="kind",
+            split_column="part",
+            directed=made["directed"],
+        )
         in_memory(spec, folder / "memory")
         built = build_large(spec, folder / "disk", memory=MEMORY)
         folders_equal(folder / "memory", folder / "disk")
@@ -164,8 +171,11 @@ def test_features_may_be_kept_in_half_precision(tmp_path: Path) -> None:
     spec = TableSpec(nodes=str(nodes), edges=str(edges), vectors=("x",))
     build_large(spec, tmp_path / "disk", memory=MEMORY, feature_type="float16")
     assert np.load(tmp_path / "disk" / "features.npy").dtype == np.float16
-    large = TableSpec(nodes=str(write_table(tmp_path / "l.parquet", {"id": [0, 1], "x": [[1.0], [1e6]]})),
-                      edges=str(edges), vectors=("x",))  # fmt: skip
+    large = TableSpec(
+        nodes=str(write_table(tmp_path / "l.parquet", {"id": [0, 1], "x": [[1.0], [1e6]]})),
+        edges=str(edges),
+        vectors=("x",),
+    )
     with pytest.raises(DataError, match=r"l.parquet row 2 has a feature beyond float16"):
         build_large(large, tmp_path / "other", memory=MEMORY, feature_type="float16")
     assert not (tmp_path / "other").exists()
@@ -219,8 +229,9 @@ def test_bad_cells_are_named_by_their_row_in_the_file(tmp_path: Path, column: di
     columns = {"id": [0, 1, 2], "x": [[1.0], [2.0], [3.0]], "kind": ["a", "b", "a"], "part": ["train", "", ""]} | column
     in_batches(tmp_path / "n.arrow", columns, 2)
     edges = write_table(tmp_path / "e.parquet", {"source": [0], "target": [1]})
-    spec = TableSpec(nodes=str(tmp_path / "n.arrow"), edges=str(edges), vectors=("x",), label="kind",
-                     split_column="part")  # fmt: skip
+    spec = TableSpec(
+        nodes=str(tmp_path / "n.arrow"), edges=str(edges), vectors=("x",), label="kind", split_column="part"
+    )
     with pytest.raises(DataError, match=sentence):
         build_large(spec, tmp_path / "disk", memory=MEMORY)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["e.parquet", "n.arrow"]
@@ -254,8 +265,12 @@ def test_progress_tells_what_is_read(tmp_path: Path) -> None:
     seen: list[tuple[str, int, int | None]] = []
     nodes = write_table(tmp_path / "n.parquet", {"id": [0, 1, 2]})
     edges = write_table(tmp_path / "e.parquet", {"source": [0, 1], "target": [1, 2]})
-    build_large(TableSpec(nodes=str(nodes), edges=str(edges)), tmp_path / "disk", memory=MEMORY,
-                report=lambda what, rows, of: seen.append((what, rows, of)))  # fmt: skip
+    build_large(
+        TableSpec(nodes=str(nodes), edges=str(edges)),
+        tmp_path / "disk",
+        memory=MEMORY,
+        report=lambda what, rows, of: seen.append((what, rows, of)),
+    )
     assert seen[0] == ("reading nodes", 3, None)
     assert ("reading edges", 2, None) in seen
     assert seen[-1] == ("sorting edges", 3, 3)

@@ -61,8 +61,10 @@ def test_numbers_and_words_of_two_formats_meet(make: Any, tmp_path: Path) -> Non
     words = write_table(tmp_path / "e.csv", {"source": ["10"], "target": ["20"]})
     numbers = write_table(tmp_path / "n.parquet", {"id": [10, 20]})
     assert neighbors(open_tables(TableSpec(nodes=str(numbers), edges=str(words)))) == {10: [20], 20: [10]}
-    words, numbers = write_table(tmp_path / "n.csv", {"id": ["10", "20"]}), write_table(
-        tmp_path / "e.parquet", {"source": [10], "target": [20]})  # fmt: skip
+    words, numbers = (
+        write_table(tmp_path / "n.csv", {"id": ["10", "20"]}),
+        write_table(tmp_path / "e.parquet", {"source": [10], "target": [20]}),
+    )
     assert neighbors(open_tables(TableSpec(nodes=str(words), edges=str(numbers)))) == {"10": ["20"], "20": ["10"]}
 
 
@@ -133,11 +135,14 @@ def test_named_times_split_in_their_order_and_date_the_edges(make: Any) -> None:
     [
         (["1990", "1999", "2000", "2001"], ("1999", "2000"), [0, 0, 1, 2]),
         (["2020-01-01", "2020-02-01", "2020-02-02", "2021-01-01"], ("2020-02-01", "2020-02-02"), [0, 0, 1, 2]),
-        (["2020-01-01T23:00", "2020-01-02 00:01Z", "2020-01-02", "2020-01-03"], ("2020-01-01", "2020-01-02"),
-         [0, 1, 1, 2]),
+        (
+            ["2020-01-01T23:00", "2020-01-02 00:01Z", "2020-01-02", "2020-01-03"],
+            ("2020-01-01", "2020-01-02"),
+            [0, 1, 1, 2],
+        ),
         (["10", "9", "-3", "100"], ("9", "10"), [1, 0, 0, 2]),
     ],
-)  # fmt: skip
+)
 def test_numbers_and_dates_need_no_order(make: Any, times: list[str], until: tuple[str, str], codes: list[int]) -> None:
     data = make({**NODES, "t": times}, time="t", train_until=until[0], val_until=until[1])
     assert data.split().codes.tolist() == codes

@@ -16,14 +16,17 @@ TABLE_1 = {  # citation, Reddit, PPI; unsupervised and supervised
 }
 
 
-@pytest.mark.parametrize(("better", "worse", "t", "p"), [
-    ("lstm", "gcn", 1.0, 0.02),
-    ("pool", "gcn", 1.0, 0.02),
-    ("mean", "gcn", 1.0, 0.02),
-    ("lstm", "mean", 1.5, 0.03),
-    ("pool", "mean", 4.5, 0.10),
-    ("lstm", "pool", 10.0, 0.46),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("better", "worse", "t", "p"),
+    [
+        ("lstm", "gcn", 1.0, 0.02),
+        ("pool", "gcn", 1.0, 0.02),
+        ("mean", "gcn", 1.0, 0.02),
+        ("lstm", "mean", 1.5, 0.03),
+        ("pool", "mean", 4.5, 0.10),
+        ("lstm", "pool", 10.0, 0.46),
+    ],
+)
 def test_it_gives_the_six_published_pairs(better: str, worse: str, t: float, p: float) -> None:
     got_t, got_p = signed_rank(TABLE_1[better], TABLE_1[worse])
     assert (got_t, round(got_p, 2)) == (t, p)

@@ -39,8 +39,11 @@ def paper_rows() -> list[dict[str, Any]]:
     return rows
 
 
-PAPER: dict[str, dict[str, Any] | None] = {**EMPTY, "table1": {"rows": paper_rows()},
-                                           "wilcoxon": {"rows": compared(paper_rows(), "paper")}}  # fmt: skip
+PAPER: dict[str, dict[str, Any] | None] = {
+    **EMPTY,
+    "table1": {"rows": paper_rows()},
+    "wilcoxon": {"rows": compared(paper_rows(), "paper")},
+}
 
 
 def test_nothing_is_judged_without_its_record() -> None:
@@ -50,20 +53,23 @@ def test_nothing_is_judged_without_its_record() -> None:
         assert row["why"]
 
 
-@pytest.mark.parametrize(("name", "ours"), [
-    ("gain over features", "+51.3% on average"),
-    ("gain over GCN", "+7.4% on average"),
-    ("gain over DeepWalk + features, unsupervised", "+21.5% on average (citation unsupervised +13.8%, reddit"),
-    ("gain over DeepWalk + features, supervised", "+28.4% on average (citation supervised +19.7%, reddit"),
-    ("unsupervised close to supervised", "0.92 on average"),
-    ("LSTM and pool are best", "5 of 6"),
-    ("gains over GCN are significant", "p=0.02"),
-    ("LSTM and pool do not differ", "T=10, p=0.46"),
-    ("LSTM and pool over mean", "lstm: T=1.5, p=0.03, +0.0"),
-    ("LSTM and pool on PPI", "GCN 0.500, mean 0.598, LSTM 0.612, pool 0.600"),
-    ("outperforms the baselines", "6 of 6"),
-    ("same trends for macro F1", "1.00"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("gain over features", "+51.3% on average"),
+        ("gain over GCN", "+7.4% on average"),
+        ("gain over DeepWalk + features, unsupervised", "+21.5% on average (citation unsupervised +13.8%, reddit"),
+        ("gain over DeepWalk + features, supervised", "+28.4% on average (citation supervised +19.7%, reddit"),
+        ("unsupervised close to supervised", "0.92 on average"),
+        ("LSTM and pool are best", "5 of 6"),
+        ("gains over GCN are significant", "p=0.02"),
+        ("LSTM and pool do not differ", "T=10, p=0.46"),
+        ("LSTM and pool over mean", "lstm: T=1.5, p=0.03, +0.0"),
+        ("LSTM and pool on PPI", "GCN 0.500, mean 0.598, LSTM 0.612, pool 0.600"),
+        ("outperforms the baselines", "6 of 6"),
+        ("same trends for macro F1", "1.00"),
+    ],
+)
 def test_fed_with_the_papers_own_table_its_claims_hold(name: str, ours: str) -> None:
     claim = next(claim for claim in CLAIMS if claim.name == name)
     row = judged(claim, PAPER)
@@ -95,8 +101,10 @@ def test_a_claim_that_the_numbers_contradict_fails_and_says_why() -> None:
 
 
 def test_facts_are_compared_where_their_data_is() -> None:
-    rows = [{"data": "setmm", "edges_back": 0.9, "nodes_without_features": 0.0},
-            {"data": "ppi", "edges_back": 0.0, "nodes_without_features": 0.423}]  # fmt: skip
+    rows = [
+        {"data": "setmm", "edges_back": 0.9, "nodes_without_features": 0.0},
+        {"data": "ppi", "edges_back": 0.0, "nodes_without_features": 0.423},
+    ]
     records = {**EMPTY, "facts": {"rows": rows}}
     stand_in = claims.edges_back(records)
     assert (stand_in.ours, stand_in.holds) == ("90% on the stand-in", None)
@@ -172,11 +180,22 @@ def test_on_noise_pool_must_be_a_point_above_gcn(pool: float, holds: bool) -> No
 
 def test_a_claim_names_figures_whose_learning_rates_were_not_all_tried_whether_it_holds_or_not() -> None:
     rate: dict[str, Any] = {"lr": 0.01, "tried": [0.01], "of": 3}
-    points = [{"data": "d", "aggregator": "pool", "k": k, "test_micro_f1": spread([f1]), "step_milliseconds": 1.0,
-               "sample_sizes": [25, 10, 10][:k], **rate}
-              for k, f1 in ((1, 0.5), (2, 0.6), (3, 0.1))]  # fmt: skip
-    pairs = [{"data": "d", "aggregator": name, "test_micro_f1": spread([f1]), **rate, "tried": [0.01, 0.001, 0.0001]}
-             for name, f1 in (("pool", 0.5), ("meanpool", 0.6))]  # fmt: skip
+    points = [
+        {
+            "data": "d",
+            "aggregator": "pool",
+            "k": k,
+            "test_micro_f1": spread([f1]),
+            "step_milliseconds": 1.0,
+            "sample_sizes": [25, 10, 10][:k],
+            **rate,
+        }
+        for k, f1 in ((1, 0.5), (2, 0.6), (3, 0.1))
+    ]
+    pairs = [
+        {"data": "d", "aggregator": name, "test_micro_f1": spread([f1]), **rate, "tried": [0.01, 0.001, 0.0001]}
+        for name, f1 in (("pool", 0.5), ("meanpool", 0.6))
+    ]
     records = {**EMPTY, "depth": {"profile": "full", "points": points}, "pooling": {"profile": "full", "points": pairs}}
     named = {claim.name: judged(claim, records) for claim in CLAIMS}
     told = ["depth (3 of 3 points with fewer than 3 learning rates)"]
@@ -188,8 +207,10 @@ def test_a_claim_names_figures_whose_learning_rates_were_not_all_tried_whether_i
 
 
 def test_baselines_that_were_swept_in_part_are_named_as_well() -> None:
-    rows = [row | ({"tried": {"points": 2, "of": 6}, "seeds": [0]} if row["row"] == "DeepWalk" else {})
-            for row in paper_rows()]  # fmt: skip
+    rows = [
+        row | ({"tried": {"points": 2, "of": 6}, "seeds": [0]} if row["row"] == "DeepWalk" else {})
+        for row in paper_rows()
+    ]
     short = rows_in_part({"rows": rows}, ("supervised",), ROWS)
     assert short
     assert all("DeepWalk (2 of 6 points" in told for told in short)
@@ -210,8 +231,10 @@ def test_a_claim_names_only_rows_that_judge_it_and_figures_with_few_seeds() -> N
 
 
 def test_what_fails_with_short_unsupervised_training_says_how_short() -> None:
-    rows = [{**row, "steps": 4000, "test_micro_f1": spread([0.1])} if row["task"] == "unsupervised" else row
-            for row in paper_rows()]  # fmt: skip
+    rows = [
+        {**row, "steps": 4000, "test_micro_f1": spread([0.1])} if row["task"] == "unsupervised" else row
+        for row in paper_rows()
+    ]
     claim = next(claim for claim in CLAIMS if claim.name == "unsupervised close to supervised")
     row = judged(claim, {**EMPTY, "table1": {"profile": "full", "rows": rows}})
     assert (row["verdict"], row["why"].endswith("unsupervised models had 4,000 steps")) == (FAILS, True)
@@ -274,8 +297,10 @@ def test_it_is_told_where_the_reference_form_alone_holds() -> None:
 
 def of_test(p: float, difference: float) -> dict[str, dict[str, Any] | None]:
     pairs = [(a, "gcn") for a in ("mean", "lstm", "pool")] + [("lstm", "pool")]
-    rows = [{"a": a, "b": b, "form": "paper", "t": 1.0, "p": p, "mean_difference": difference, "settings": [""] * 6}
-            for a, b in pairs]  # fmt: skip
+    rows = [
+        {"a": a, "b": b, "form": "paper", "t": 1.0, "p": p, "mean_difference": difference, "settings": [""] * 6}
+        for a, b in pairs
+    ]
     return {**EMPTY, "wilcoxon": {"rows": rows}}
 
 
@@ -289,15 +314,28 @@ def test_significance_needs_both_a_small_p_and_a_gain() -> None:
 
 
 def test_depth_samples_noise_and_rotation() -> None:
-    points = [{"data": "d", "aggregator": "mean", "k": k, "test_micro_f1": spread([f1]), "step_milliseconds": s,
-               "sample_sizes": [10] * k}
-              for k, f1, s in ((1, 0.5, 1.0), (2, 0.6, 2.0), (3, 0.61, 40.0))]  # fmt: skip
+    points = [
+        {
+            "data": "d",
+            "aggregator": "mean",
+            "k": k,
+            "test_micro_f1": spread([f1]),
+            "step_milliseconds": s,
+            "sample_sizes": [10] * k,
+        }
+        for k, f1, s in ((1, 0.5, 1.0), (2, 0.6, 2.0), (3, 0.61, 40.0))
+    ]
     sizes = [{"sample_size": s, "test_micro_f1": spread([f])} for s, f in ((5, 0.5), (10, 0.55), (20, 0.56))]
     lines = {"GraphSAGE-pool": [spread([0.6]), spread([0.4])], "GraphSAGE-GCN": [spread([0.6]), spread([0.2])]}
     chance = {"data": "d", "row": "Random", "task": "both", "test_micro_f1": spread([0.2])}
-    records = {**EMPTY, "depth": {"points": points}, "figure2b": {"points": sizes}, "table1": {"rows": [chance]},
-               "figure3": {"data": {"d": {}}, "lines": lines},
-               "rotation": {"rows": [{"test_micro_f1": spread([v])} for v in (0.8, 0.2, 0.7)]}}  # fmt: skip
+    records = {
+        **EMPTY,
+        "depth": {"points": points},
+        "figure2b": {"points": sizes},
+        "table1": {"rows": [chance]},
+        "figure3": {"data": {"d": {}}, "lines": lines},
+        "rotation": {"rows": [{"test_micro_f1": spread([v])} for v in (0.8, 0.2, 0.7)]},
+    }
     assert claims.second_layer(records).ours.startswith("+20.0%")
     assert claims.third_layer(records).holds
     assert claims.third_layer_time(records).ours.startswith("20.0 x")
@@ -315,8 +353,10 @@ def test_larger_samples_that_never_gain_show_no_diminishing_returns() -> None:
 
 
 def depths(factor: float, added: int = 20) -> Records:
-    points = [{"data": "d", "aggregator": "mean", "k": k, "step_milliseconds": time,
-               "sample_sizes": [25, 10, added][:k]} for k, time in ((2, 3.0), (3, 3.0 * factor))]  # fmt: skip
+    points = [
+        {"data": "d", "aggregator": "mean", "k": k, "step_milliseconds": time, "sample_sizes": [25, 10, added][:k]}
+        for k, time in ((2, 3.0), (3, 3.0 * factor))
+    ]
     return {**EMPTY, "depth": {"points": points}}
 
 
@@ -331,8 +371,9 @@ def test_the_time_of_a_third_layer_is_judged_only_where_the_rule_can_be_met() ->
 
 
 def sizes(*points: tuple[int, float, float]) -> Records:
-    made = [{"sample_size": size, "test_micro_f1": spread([f1]), "step_milliseconds": time}
-            for size, f1, time in points]  # fmt: skip
+    made = [
+        {"sample_size": size, "test_micro_f1": spread([f1]), "step_milliseconds": time} for size, f1, time in points
+    ]
     return {**EMPTY, "figure2b": {"points": made}}
 
 
@@ -343,28 +384,36 @@ def test_sub_sampling_must_save_half_of_the_time_for_a_point_of_f1() -> None:
     assert claims.subsampling(sizes((5, 0.5, 1.0), (10, 0.6, 5.0), (80, 0.6, 8.0))).holds is False
 
 
-@pytest.mark.parametrize(("mean", "holds"), [
-    ([0.72, 0.74, 0.73], False),  # three points, and the seeds never meet
-    ([0.60, 0.80, 0.76], True),  # as far apart, but so are the seeds
-    ([0.725], False),
-    ([0.705], True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mean", "holds"),
+    [
+        ([0.72, 0.74, 0.73], False),  # three points, and the seeds never meet
+        ([0.60, 0.80, 0.76], True),  # as far apart, but so are the seeds
+        ([0.725], False),
+        ([0.705], True),
+    ],
+)
 def test_pooling_differs_where_the_seeds_do_not_explain_it(mean: list[float], holds: bool) -> None:
     most = [0.69, 0.71, 0.70] if len(mean) > 1 else [0.70]
-    points = [{"data": "d", "aggregator": name, "test_micro_f1": spread(values)}
-              for name, values in (("pool", most), ("meanpool", mean))]  # fmt: skip
+    points = [
+        {"data": "d", "aggregator": name, "test_micro_f1": spread(values)}
+        for name, values in (("pool", most), ("meanpool", mean))
+    ]
     found = claims.pooling({**EMPTY, "pooling": {"points": points}})
     assert found.holds is holds
     assert found.why == "" if holds else found.why.startswith("they differ on d")
 
 
-@pytest.mark.parametrize(("pool", "holds", "why"), [
-    ([0.70, 0.71, 0.69], True, ""),
-    ([0.70, 0.55, 0.63], False, "no more than mean (p = "),
-    ([0.50, 0.51, 0.49], False, "mean explains more"),
-    ([0.60, 0.61, 0.59], False, "no more than mean (p = 1.00)"),
-    ([0.62], True, ""),  # one seed tells no more than the order
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pool", "holds", "why"),
+    [
+        ([0.70, 0.71, 0.69], True, ""),
+        ([0.70, 0.55, 0.63], False, "no more than mean (p = "),
+        ([0.50, 0.51, 0.49], False, "mean explains more"),
+        ([0.60, 0.61, 0.59], False, "no more than mean (p = 1.00)"),
+        ([0.62], True, ""),  # one seed tells no more than the order
+    ],
+)
 def test_pool_must_learn_more_than_the_seeds_explain(pool: list[float], holds: bool, why: str) -> None:
     others = {"mean": [0.60, 0.61, 0.59][: len(pool)], "gcn": [0.2, 0.3, 0.2][: len(pool)]}
     rows = [{"aggregator": name, "r2_new_graphs": spread(values)} for name, values in {"pool": pool, **others}.items()]

@@ -51,13 +51,22 @@ def test_why_deepwalk_cannot_be_applied_is_told_as_it_is(tmp_path: Path) -> None
     held = split.codes.bool()
     rows, columns = graph.edge_rows, graph.indices.long()
     inside = held[rows] == held[columns]
-    apart = graph.from_edges(torch.stack([rows, columns], dim=1)[inside], graph.num_nodes, features=graph.features,
-                             labels=graph.labels)  # fmt: skip
-    alone = graph.from_edges(torch.stack([rows, columns], dim=1)[~held[rows] & ~held[columns]], graph.num_nodes,
-                             features=graph.features, labels=graph.labels)  # fmt: skip
+    apart = graph.from_edges(
+        torch.stack([rows, columns], dim=1)[inside], graph.num_nodes, features=graph.features, labels=graph.labels
+    )
+    alone = graph.from_edges(
+        torch.stack([rows, columns], dim=1)[~held[rows] & ~held[columns]],
+        graph.num_nodes,
+        features=graph.features,
+        labels=graph.labels,
+    )
     several = graph.replace(graph_number=held.long())
-    for name, each, reason in (("a", alone, "no unseen node has an edge"), ("b", several, "several graphs"),
-                               ("c", apart, "several graphs"), ("d", graph, None)):  # fmt: skip
+    for name, each, reason in (
+        ("a", alone, "no unseen node has an edge"),
+        ("b", several, "several graphs"),
+        ("c", apart, "several graphs"),
+        ("d", graph, None),
+    ):
         save_graph(each, tmp_path / name, {"given": split})
         told = opened(Source(name, str(tmp_path / name))).apart
         assert told is None if reason is None else told is not None and told.startswith(reason)
@@ -138,8 +147,10 @@ def test_features_made_of_text_count_by_the_text_and_the_recipe() -> None:
     assert fingerprint(replace(data, columns={"text": np.array(words, object)}), made, split) == fingerprint(
         data, made, split
     )
-    for other in (replace(data, columns={"text": ["another", *words[1:]]}),
-                  replace(data, columns={"text": ["word 0word", " 1", *words[2:]]})):  # fmt: skip
+    for other in (
+        replace(data, columns={"text": ["another", *words[1:]]}),
+        replace(data, columns={"text": ["word 0word", " 1", *words[2:]]}),
+    ):
         assert fingerprint(other, made, split) != fingerprint(data, made, split)
 
 
@@ -205,8 +216,15 @@ def test_alignment_finds_a_rotation() -> None:
 
 
 def test_debian_is_opened_from_its_two_tables(tmp_path: Path) -> None:
-    rows = [("a", "bullseye", "libs"), ("b", "trixie", "games"), ("c", "sid", "libs"), ("d", "forky", "games"),
-            ("e", "sid", "libs"), ("f", "bookworm", "libs"), ("g", "sid", "libs")]  # fmt: skip
+    rows = [
+        ("a", "bullseye", "libs"),
+        ("b", "trixie", "games"),
+        ("c", "sid", "libs"),
+        ("d", "forky", "games"),
+        ("e", "sid", "libs"),
+        ("f", "bookworm", "libs"),
+        ("g", "sid", "libs"),
+    ]
     text = "id,release,section,description\n" + "".join(f"{i},{r},{s},a package of {s} {i}\n" for i, r, s in rows)
     (tmp_path / "nodes.csv").write_text(text)
     (tmp_path / "edges.csv").write_text("source,target,kind,release\na,b,depends,trixie\nc,a,depends,sid\n")

@@ -22,8 +22,11 @@ Row = dict[str, Any]
 def timed(name: str, step: float, pass_seconds: float, factor: float | None = None) -> Row:
     row: Row = {"row": name, "pass_seconds": spread([pass_seconds])}
     if factor is not None:
-        row |= {"supervised_step_milliseconds": spread([step]), "deepwalk_inference_factor": factor,
-                "deepwalk_exact_factor": 3 * factor}  # fmt: skip
+        row |= {
+            "supervised_step_milliseconds": spread([step]),
+            "deepwalk_inference_factor": factor,
+            "deepwalk_exact_factor": 3 * factor,
+        }
     return row
 
 
@@ -68,8 +71,10 @@ def test_tables_pictures_and_factors_are_of_medians() -> None:
     names = ("pass_seconds", "embed_microseconds", "exact_embed_microseconds", "supervised_step_milliseconds")
 
     def rows(odd: float) -> list[Row]:
-        runs = {name: [dict.fromkeys(names, value) for value in (10.0 * factor, odd, 60.0 * factor)]
-                for name, factor in (("GraphSAGE-pool", 1), ("DeepWalk", 10))}  # fmt: skip
+        runs = {
+            name: [dict.fromkeys(names, value) for value in (10.0 * factor, odd, 60.0 * factor)]
+            for name, factor in (("GraphSAGE-pool", 1), ("DeepWalk", 10))
+        }
         runs["DeepWalk"][1] = dict.fromkeys(names, 200.0)
         return figures.compared(runs)
 
@@ -151,8 +156,11 @@ def test_steps_are_timed_here_and_else_all_taken_from_one_other_machine(tmp_path
     third = moved(session(sources, out, minutes=0), "a third machine")
     assert timed_on(third) == {f"{cores()} cores"}
     path = out / "trials" / "tiny" / "figure2b.jsonl"
-    kept = [line for line in path.read_text().splitlines(keepends=True)
-            if "time S 4" not in line or "another machine" in line]  # fmt: skip
+    kept = [
+        line
+        for line in path.read_text().splitlines(keepends=True)
+        if "time S 4" not in line or "another machine" in line
+    ]
     path.write_text("".join(kept))
     third = moved(session(sources, out, minutes=0), "a third machine")
     assert timed_on(third) == {"another machine"}

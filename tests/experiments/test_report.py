@@ -7,8 +7,14 @@ from graphsage.experiments.report import sections, table1, wilcoxon
 
 
 def test_sampled_scores_stand_beside_the_exact_ones() -> None:
-    row: dict[str, Any] = {"data": "d", "row": "GraphSAGE-mean", "aggregator": "mean", "task": "supervised",
-                           "form": "paper", "paper": {}}  # fmt: skip
+    row: dict[str, Any] = {
+        "data": "d",
+        "row": "GraphSAGE-mean",
+        "aggregator": "mean",
+        "task": "supervised",
+        "form": "paper",
+        "paper": {},
+    }
     scores = {name: spread([0.7]) for name in ("val_micro_f1", "test_micro_f1", "test_macro_f1")}
     record = {
         "data": {"d": {"note": ""}},

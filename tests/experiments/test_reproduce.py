@@ -50,8 +50,12 @@ def test_everything_is_made_in_one_go_and_nothing_again(sources: tuple[Source, .
     assert timed["DeepWalk"]["embed_microseconds"]["mean"] > timed["GraphSAGE-mean"]["embed_microseconds"]["mean"]
     assert [p["sample_size"] for p in read(out, "figure2b")["points"]] == [2, 4]
     assert len(read(out, "figure3")["lines"]["DeepWalk + features"]) == 2
-    cells = [*read(out, "figure2b")["points"], *read(out, "depth")["points"], *read(out, "pooling")["points"],
-             *read(out, "figure3")["lines"]["GraphSAGE-mean"]]  # fmt: skip
+    cells = [
+        *read(out, "figure2b")["points"],
+        *read(out, "depth")["points"],
+        *read(out, "pooling")["points"],
+        *read(out, "figure3")["lines"]["GraphSAGE-mean"],
+    ]
     assert all(cell["lr"] in cell["tried"] == [0.01, 0.001] for cell in cells)
     timed_points = [point for point in cells if "timed_on" in point]
     assert {point["timed_on"] for point in timed_points} == {f"{cores()} cores"}

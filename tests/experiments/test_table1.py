@@ -75,8 +75,13 @@ def test_another_data_set_is_put_beside_what_is_there(sources: tuple[Source, ...
 
 
 def test_rows_of_other_settings_or_other_code_are_not_put_beside_these() -> None:
-    body = {"profile": "full", "version": 2, "settings": {"sizes": (1, 2)}, "data": {"b": {"digest": "y"}},
-            "rows": [{"data": "b"}]}  # fmt: skip
+    body = {
+        "profile": "full",
+        "version": 2,
+        "settings": {"sizes": (1, 2)},
+        "data": {"b": {"digest": "y"}},
+        "rows": [{"data": "b"}],
+    }
     earlier = json.loads(
         json.dumps({**body, "data": {"a": {"digest": "x"}}, "rows": [{"data": "a"}], "trials_on": ["elsewhere"]})
     )
@@ -97,9 +102,11 @@ def test_the_report_says_which_reading_of_the_unsupervised_rates_won() -> None:
     points = [{"lr": 2e-6, "val": 0.5}, {"lr": 2e-7, "val": 0.7}, {"lr": 1e-3, "val": 0.6}]
     found = readings(points, {"lr": 2e-7})
     assert found == {"won": "as printed", "val": {"as printed": 0.7, "times the batch size": 0.6}}
-    rows = [{"data": "ppi", "aggregator": "gcn", "form": "paper", "readings": found},
-            {"data": "ppi", "aggregator": "pool", "form": "paper", "readings": readings(points[2:], {"lr": 1e-3})},
-            {"data": "ppi", "aggregator": "pool", "form": "paper"}]  # fmt: skip
+    rows = [
+        {"data": "ppi", "aggregator": "gcn", "form": "paper", "readings": found},
+        {"data": "ppi", "aggregator": "pool", "form": "paper", "readings": readings(points[2:], {"lr": 1e-3})},
+        {"data": "ppi", "aggregator": "pool", "form": "paper"},
+    ]
     told = sentence({"rows": rows})
     assert told.endswith("ppi: as printed for gcn, only times the batch size was tried for pool.")
     assert "2e-06, 2e-07, 2e-08" in told
@@ -152,8 +159,10 @@ def test_deepwalks_settings_in_figure_3_are_chosen_on_validation_at_every_level_
 ) -> None:
     made = start(sources[:1], TWO_RATES, tmp_path, device="cpu")
     monkeypatch.setattr(made.trials, "evaluate", made_walks)
-    chosen = {name: [(cell["lr"], cell["contexts"], cell["values"]) for cell in line]
-              for name, line in walk_lines(made).items()}  # fmt: skip
+    chosen = {
+        name: [(cell["lr"], cell["contexts"], cell["values"]) for cell in line]
+        for name, line in walk_lines(made).items()
+    }
     high, low = (0.8, "all", [0.4, 0.4]), (0.2, "all", [0.4, 0.4])
     assert chosen == {"DeepWalk": [high, high], "DeepWalk + features": [high, low]}
 

@@ -22,7 +22,12 @@ def test_a_missing_number_is_the_training_median_and_marked() -> None:
     fitted = Numeric().fit({"size": ["4", "", "2", "10", "1000"]}, rows(0, 1, 2, 3))
     assert fitted.median == 4
     assert fitted.transform({"size": [None, "NA", 7, float("nan"), "-1.5"]}).tolist() == [
-        [4, 1], [4, 1], [7, 0], [4, 1], [-1.5, 0]]  # fmt: skip
+        [4, 1],
+        [4, 1],
+        [7, 0],
+        [4, 1],
+        [-1.5, 0],
+    ]
 
 
 def test_without_missing_values_in_training_there_is_no_mark() -> None:
@@ -64,7 +69,12 @@ def test_categories_seen_twice_have_a_column_and_all_others_share_one() -> None:
     fitted = Categorical().fit({"kind": ["b", "a", "b", "a", "once", "unseen"]}, rows(0, 1, 2, 3, 4))
     assert fitted.names == ("a", "b")
     assert fitted.transform({"kind": ["a", "b", "once", "never", None]}).tolist() == [
-        [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 1]]  # fmt: skip
+        [1, 0, 0],
+        [0, 1, 0],
+        [0, 0, 1],
+        [0, 0, 1],
+        [0, 0, 1],
+    ]
 
 
 def test_missing_and_numbers_and_truth_are_categories_too() -> None:

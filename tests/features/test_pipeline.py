@@ -34,15 +34,17 @@ TRAIN = np.arange(8)
 @pytest.fixture
 def plan(tmp_path: Path) -> FeaturePlan:
     (tmp_path / "glove.txt").write_text("word1 1 0\nshared 0 1\n")
-    return FeaturePlan((
-        Step(Numeric(log=True), ("size",)),
-        Step(Categorical(), ("kind",)),
-        Step(Dates(), ("when",)),
-        Step(TfidfSvd(dim=3), ("text", "kind")),
-        Step(Word2Vec(dim=4, min_count=1), ("text",)),
-        Step(WordVectors(path=str(tmp_path / "glove.txt")), ("text", "kind")),
-        Step(Ready(), ("vector",)),
-    ))  # fmt: skip
+    return FeaturePlan(
+        (
+            Step(Numeric(log=True), ("size",)),
+            Step(Categorical(), ("kind",)),
+            Step(Dates(), ("when",)),
+            Step(TfidfSvd(dim=3), ("text", "kind")),
+            Step(Word2Vec(dim=4, min_count=1), ("text",)),
+            Step(WordVectors(path=str(tmp_path / "glove.txt")), ("text", "kind")),
+            Step(Ready(), ("vector",)),
+        )
+    )
 
 
 def test_features_lie_side_by_side_and_are_described(plan: FeaturePlan) -> None:
@@ -51,8 +53,14 @@ def test_features_lie_side_by_side_and_are_described(plan: FeaturePlan) -> None:
     assert features.shape == (N, fitted.width) == (N, 2 + 3 + 4 + 3 + 4 + 4 + 2)
     assert np.array_equal(features[:, -2:], COLUMNS["vector"])
     assert [(tuple(one["columns"]), one["width"]) for one in fitted.describe()] == [
-        (("size",), 2), (("kind",), 3), (("when",), 4), (("text", "kind"), 3), (("text",), 4), (("text", "kind"), 4),
-        (("vector",), 2)]  # fmt: skip
+        (("size",), 2),
+        (("kind",), 3),
+        (("when",), 4),
+        (("text", "kind"), 3),
+        (("text",), 4),
+        (("text", "kind"), 4),
+        (("vector",), 2),
+    ]
     assert fitted.columns == plan.columns == ("size", "kind", "when", "text", "vector")
 
 
@@ -65,7 +73,9 @@ def test_a_row_by_itself_has_the_features_it_has_among_others(plan: FeaturePlan)
 
 def test_held_out_rows_change_nothing_that_is_learned(plan: FeaturePlan) -> None:
     other = {name: [*column[:8], *[column[0]] * 4] for name, column in COLUMNS.items()} | {
-        "text": [*COLUMNS["text"][:8], *["new words"] * 4], "size": [*COLUMNS["size"][:8], *["1e9"] * 4]}  # fmt: skip
+        "text": [*COLUMNS["text"][:8], *["new words"] * 4],
+        "size": [*COLUMNS["size"][:8], *["1e9"] * 4],
+    }
     (one, _), (two, _) = plan.fit(COLUMNS, TRAIN), plan.fit(other, TRAIN)
     assert one.state()[0] == two.state()[0]
     assert all(np.array_equal(array, two.state()[1][name]) for name, array in one.state()[1].items())

@@ -23,9 +23,13 @@ def test_words_are_lower_case_and_without_signs() -> None:
 
 def test_sif_worked_out_by_hand() -> None:
     fitted = FittedWord2Vec(
-        Word2Vec(dim=2, a=0.5), ("t",), ("a", "b"), np.array([[2, 0], [0, 4]], np.float32),
-        np.array([0.5, 0.25], np.float32), np.array([1, 0], np.float32),
-    )  # fmt: skip
+        Word2Vec(dim=2, a=0.5),
+        ("t",),
+        ("a", "b"),
+        np.array([[2, 0], [0, 4]], np.float32),
+        np.array([0.5, 0.25], np.float32),
+        np.array([1, 0], np.float32),
+    )
     # "a b": ((0.5 * 2, 0) + (0, 0.25 * 4)) / 2 = (0.5, 0.5), less its part along (1, 0)
     assert fitted.transform({"t": ["a b", "b unknown", "", "a"]}).tolist() == [[0, 0.5], [0, 1], [0, 0], [0, 0]]
 

@@ -38,16 +38,39 @@ class Case:
 def settings_of(aggregator: str, form: str, task: str, **changes: Any) -> dict[str, Any]:
     """All that decides the numbers is said here: no default of the product does, so that it may change."""
     settings = {
-        "aggregator": aggregator, "form": form, "task": task, "sample_sizes": (4, 3), "dim": 8, "hidden_dim": 6,
-        "depth": 1, "bias": False, "dropout": 0.0, "head_scale": False, "identity_dim": 0, "degree_features": False,
-        "standardize": True, "max_degree": 8, "cap": "symmetric" if form == "paper" else "row",
-        "redraw": form == "paper", "combine": "joint" if form == "paper" else "halves",
+        "aggregator": aggregator,
+        "form": form,
+        "task": task,
+        "sample_sizes": (4, 3),
+        "dim": 8,
+        "hidden_dim": 6,
+        "depth": 1,
+        "bias": False,
+        "dropout": 0.0,
+        "head_scale": False,
+        "identity_dim": 0,
+        "degree_features": False,
+        "standardize": True,
+        "max_degree": 8,
+        "cap": "symmetric" if form == "paper" else "row",
+        "redraw": form == "paper",
+        "combine": "joint" if form == "paper" else "halves",
         "normalize": "every" if form == "paper" else "last",
-        "last_activation": form == "paper" and task != "unsupervised", "clip": 0.0 if form == "paper" else 5.0,
-        "steps": 20, "batch_size": 16, "lr": 0.005, "weight_decay": 0.0, "num_walks": 4, "walk_length": 4,
-        "num_negatives": 5, "negatives_per_pair": False, "supervised_weight": 0.5,
-        "feature_type": "float32", "inference": "sampled" if task == "unsupervised" else "exact", "seed": 2,
-    }  # fmt: skip
+        "last_activation": form == "paper" and task != "unsupervised",
+        "clip": 0.0 if form == "paper" else 5.0,
+        "steps": 20,
+        "batch_size": 16,
+        "lr": 0.005,
+        "weight_decay": 0.0,
+        "num_walks": 4,
+        "walk_length": 4,
+        "num_negatives": 5,
+        "negatives_per_pair": False,
+        "supervised_weight": 0.5,
+        "feature_type": "float32",
+        "inference": "sampled" if task == "unsupervised" else "exact",
+        "seed": 2,
+    }
     return {**settings, **changes}
 
 
@@ -92,9 +115,9 @@ CASES = (
 GPU_CASES = tuple(
     case
     for case in CASES
-    if case.name in ("mean-paper-supervised", "pool-paper-supervised", "lstm-paper-supervised",
-                     "mean-paper-unsupervised")
-)  # fmt: skip
+    if case.name
+    in ("mean-paper-supervised", "pool-paper-supervised", "lstm-paper-supervised", "mean-paper-unsupervised")
+)
 
 
 @dataclass(frozen=True, eq=False)

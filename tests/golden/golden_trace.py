@@ -161,8 +161,11 @@ class Tracer:
 
     def _served(self, model: gs.Model, world: World) -> Trace:
         """Vectors that the service answers with: of known nodes, and of a new one that is sent along."""
-        sent = {"id": str(NODES), "features": arrays_of(world.name).new_features[0].tolist(),
-                "edges": [str(v) for u, v in NEW if u == NODES]}  # fmt: skip
+        sent = {
+            "id": str(NODES),
+            "features": arrays_of(world.name).new_features[0].tolist(),
+            "edges": [str(v) for u, v in NEW if u == NODES],
+        }
         answer = self._client(model, world).post("/v1/embed", json={"ids": [str(v) for v in KNOWN], "nodes": [sent]})
         assert answer.status_code == 200, answer.text
         z = np.array([each["embedding"] for each in answer.json()["results"]], np.float32)

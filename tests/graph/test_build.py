@@ -70,10 +70,17 @@ def test_a_repeated_edge_keeps_its_earliest_time(given_: EdgeList, directed: boo
     assert dict(zip(pairs, graph.edge_time.tolist(), strict=True)) == earliest
 
 
-@pytest.mark.parametrize("edges", [
-    [(0, 1), (2, 1)], np.array([[0, 1], [2, 1]], np.int32), np.array([[0, 1], [2, 1]], np.uint64),
-    torch.tensor([[0, 1], [2, 1]]), np.asfortranarray([[0, 1], [2, 1]]),
-], ids=["list", "int32", "uint64", "tensor", "fortran"])  # fmt: skip
+@pytest.mark.parametrize(
+    "edges",
+    [
+        [(0, 1), (2, 1)],
+        np.array([[0, 1], [2, 1]], np.int32),
+        np.array([[0, 1], [2, 1]], np.uint64),
+        torch.tensor([[0, 1], [2, 1]]),
+        np.asfortranarray([[0, 1], [2, 1]]),
+    ],
+    ids=["list", "int32", "uint64", "tensor", "fortran"],
+)
 def test_edges_may_be_any_array_of_integers(edges: object) -> None:
     assert neighbor_lists(from_edges(edges)) == {0: [1], 1: [0, 2], 2: [1]}
 
@@ -96,8 +103,10 @@ def test_arrays_of_every_layout_are_read_without_a_warning(kind: str) -> None:
     graph = from_edges(edges, features=features, labels=labels, time=time)
     assert neighbor_lists(graph) == {0: [1], 1: [0, 2], 2: [1]}
     assert [t.tolist() for t in (graph.features, graph.labels, graph.time) if t is not None] == [
-        [[1], [2], [3]], [0, 1, 1], [5, 6, 7],
-    ]  # fmt: skip
+        [[1], [2], [3]],
+        [0, 1, 1],
+        [5, 6, 7],
+    ]
     assert neighbor_lists(graph.with_nodes(features=features[:1], edges=edges))[2] == [1]
 
 

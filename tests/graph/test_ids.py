@@ -52,19 +52,22 @@ def test_numpy_arrays_are_taken_as_they_are() -> None:
     assert NodeIds.of(made) is made
 
 
-@pytest.mark.parametrize(("ids", "message"), [
-    (["a", "b", "a"], "row 2 repeats 'a'"),
-    ([1, 2, 2], "row 2 repeats 2"),
-    (["", "x", ""], "row 2 repeats ''"),
-    (["a", 1], "row 1 is 1"),
-    ([1, "a"], "row 0 is 1"),
-    (["a", None], "row 1 is None"),
-    ([1.5], "row 0 is 1.5"),
-    ([True, False], "row 0 is True"),
-    ([float("nan")], "row 0 is nan"),
-    ([2**63], "64 signed bits"),
-    (np.array([2**63], np.uint64), "64 signed bits"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (["a", "b", "a"], "row 2 repeats 'a'"),
+        ([1, 2, 2], "row 2 repeats 2"),
+        (["", "x", ""], "row 2 repeats ''"),
+        (["a", 1], "row 1 is 1"),
+        ([1, "a"], "row 0 is 1"),
+        (["a", None], "row 1 is None"),
+        ([1.5], "row 0 is 1.5"),
+        ([True, False], "row 0 is True"),
+        ([float("nan")], "row 0 is nan"),
+        ([2**63], "64 signed bits"),
+        (np.array([2**63], np.uint64), "64 signed bits"),
+    ],
+)
 def test_wrong_ids_are_named(ids: object, message: str) -> None:
     with pytest.raises(GraphError, match=message):
         NodeIds.of(ids)  # type: ignore[arg-type]

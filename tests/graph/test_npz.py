@@ -16,9 +16,12 @@ from scipy import sparse
 from graphsage.errors import DataError
 from graphsage.graph.npz import Archive, read_sparse
 
-ARRAYS = npst.arrays(st.one_of(npst.integer_dtypes(endianness="?"), npst.floating_dtypes(endianness="?"),
-                               npst.unicode_string_dtypes(max_len=3)),
-                     npst.array_shapes(min_dims=0, max_dims=3, min_side=0))  # fmt: skip
+ARRAYS = npst.arrays(
+    st.one_of(
+        npst.integer_dtypes(endianness="?"), npst.floating_dtypes(endianness="?"), npst.unicode_string_dtypes(max_len=3)
+    ),
+    npst.array_shapes(min_dims=0, max_dims=3, min_side=0),
+)
 
 
 @given(array=ARRAYS, packed=st.booleans(), columns=st.booleans())

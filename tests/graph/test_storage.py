@@ -148,10 +148,22 @@ def test_a_damaged_array_is_a_clear_error(saved: Path, name: str, damage: str) -
         open_graph(saved)
 
 
-@pytest.mark.parametrize("text", [
-    "", "{", "[]", "null", "{}", '{"format": "x"}', '{"format": 1}', '{"format": 1, "arrays": 5, "directed": 0}',
-    '{"format": 1, "arrays": ["indptr", "indices"]}', '{"format": 1, "arrays": [7], "directed": true}', "\xff",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        '{"format": "x"}',
+        '{"format": 1}',
+        '{"format": 1, "arrays": 5, "directed": 0}',
+        '{"format": 1, "arrays": ["indptr", "indices"]}',
+        '{"format": 1, "arrays": [7], "directed": true}',
+        "\xff",
+    ],
+)
 def test_damaged_json_is_a_clear_error(saved: Path, text: str) -> None:
     (saved / "graph.json").write_text(text, encoding="latin-1")
     with pytest.raises(DataError, match=r"graph\.json is damaged"):

@@ -19,8 +19,12 @@ def run(tmp_path: Path) -> Path:
 
 def test_saving_and_loading_a_model_changes_nothing(tmp_path: Path) -> None:
     graph = planted_graph()
-    for options in ({"aggregator": "lstm"}, {"head_scale": True, "degree_features": True}, {"task": "unsupervised"},
-                    {"form": "reference", "aggregator": "pool", "hidden_dim": 5, "depth": 2}):  # fmt: skip
+    for options in (
+        {"aggregator": "lstm"},
+        {"head_scale": True, "degree_features": True},
+        {"task": "unsupervised"},
+        {"form": "reference", "aggregator": "pool", "hidden_dim": 5, "depth": 2},
+    ):
         model = gs.train(graph, planted_split(graph), **{**SMALL, "steps": 3, **options})
         model.save(tmp_path / "run")
         again = gs.load(tmp_path / "run")

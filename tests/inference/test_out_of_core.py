@@ -110,8 +110,13 @@ def test_a_restart_computes_what_is_missing_to_the_same_bytes(
     with pytest.raises(KeyboardInterrupt):
         embed_in_blocks(*ring, tmp_path / "two", budget=Budget(900), executor=first)
     seen: list[tuple[int, int]] = []
-    found = embed_in_blocks(*ring, tmp_path / "two", budget=Budget(900), executor=second,
-                            on_block=lambda done, total: seen.append((done, total)))  # fmt: skip
+    found = embed_in_blocks(
+        *ring,
+        tmp_path / "two",
+        budget=Budget(900),
+        executor=second,
+        on_block=lambda done, total: seen.append((done, total)),
+    )
     assert len(undisturbed.ran) > 12
     assert first.ran + second.ran == undisturbed.ran
     assert torch.equal(whole(found), z)

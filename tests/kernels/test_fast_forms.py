@@ -34,9 +34,13 @@ from neighborhoods import dense, ragged
 NEITHER = backend.interpreted() and not backend.has_triton()
 DEVICES = [
     pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]),
-    pytest.param("cpu", marks=pytest.mark.skipif(
-        NEITHER or not (backend.interpreted() or library()), reason="neither a compiler nor Triton's interpreter")),
-]  # fmt: skip
+    pytest.param(
+        "cpu",
+        marks=pytest.mark.skipif(
+            NEITHER or not (backend.interpreted() or library()), reason="neither a compiler nor Triton's interpreter"
+        ),
+    ),
+]
 every_device = pytest.mark.parametrize("device", DEVICES)
 in_c = pytest.mark.skipif(backend.interpreted() or library() is None, reason="there is no compiler, or Triton runs")
 
@@ -200,8 +204,10 @@ def test_half_precision_is_read_exactly() -> None:
     """Every float16 there is, denormal ones and infinities included."""
     table = torch.arange(-(1 << 15), 1 << 15, dtype=torch.int16).view(torch.float16)[:, None]
     rows = scaled_rows([table], torch.arange(1 << 16), torch.zeros(1), torch.ones(1))
-    assert torch.equal(rows.nan_to_num(nan=7.0, posinf=torch.inf, neginf=-torch.inf),
-                       table.float().nan_to_num(nan=7.0, posinf=torch.inf, neginf=-torch.inf))  # fmt: skip
+    assert torch.equal(
+        rows.nan_to_num(nan=7.0, posinf=torch.inf, neginf=-torch.inf),
+        table.float().nan_to_num(nan=7.0, posinf=torch.inf, neginf=-torch.inf),
+    )
 
 
 @in_c

@@ -182,8 +182,9 @@ def test_odd_values_come_out_as_they_do_in_torch(value: float) -> None:
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 0.1, 0.2, 1.0])
 def test_small_gates_keep_their_digits(scale: float) -> None:
     h = scale * torch.linspace(-1, 1, 40)[:, None]
-    fast, plain = both(lambda: lstm_over_rows(h, torch.ones(4, 1), torch.zeros(4, 1), torch.zeros(4),
-                                              torch.arange(40)[:, None]))  # fmt: skip
+    fast, plain = both(
+        lambda: lstm_over_rows(h, torch.ones(4, 1), torch.zeros(4, 1), torch.zeros(4), torch.arange(40)[:, None])
+    )
     torch.testing.assert_close(fast, plain, rtol=3e-6, atol=0)
 
 

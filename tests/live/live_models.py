@@ -24,9 +24,18 @@ from graphsage.sampling.minibatch import SamplingConfig
 WIDTH = 3
 
 
-def model_of(aggregator: str = "mean", *, layers: int = 2, max_degree: int | None = 3, inference: str = "exact",
-             redraw: bool = True, degrees: bool = False, cap: str = "symmetric", classes: int | None = None,
-             seed: int = 0) -> Model:  # fmt: skip
+def model_of(
+    aggregator: str = "mean",
+    *,
+    layers: int = 2,
+    max_degree: int | None = 3,
+    inference: str = "exact",
+    redraw: bool = True,
+    degrees: bool = False,
+    cap: str = "symmetric",
+    classes: int | None = None,
+    seed: int = 0,
+) -> Model:
     config = EncoderConfig(aggregator=aggregator, num_layers=layers, dim=5, hidden_dim=4)
     encoder = encoder_of(config, WIDTH + (17 if degrees else 0), seed=seed)
     sampling = SamplingConfig(sample_sizes=(3, 2, 2)[:layers], max_degree=max_degree, redraw=redraw, cap=cap)

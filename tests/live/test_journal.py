@@ -81,9 +81,14 @@ def test_an_old_sqlite_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         Journal(tmp_path / "j", 0, START)
 
 
-@pytest.mark.parametrize("statement", ["UPDATE journal SET body = x'7b7d' WHERE sequence = 4",
-                                       "DELETE FROM journal WHERE sequence = 4",
-                                       "UPDATE journal SET sequence = 99 WHERE sequence = 9"])  # fmt: skip
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE journal SET body = x'7b7d' WHERE sequence = 4",
+        "DELETE FROM journal WHERE sequence = 4",
+        "UPDATE journal SET sequence = 99 WHERE sequence = 9",
+    ],
+)
 def test_an_altered_row_is_refused_by_number(tmp_path: Path, statement: str) -> None:
     filled(tmp_path / "j")
     other = apsw.Connection(str(tmp_path / "j"))

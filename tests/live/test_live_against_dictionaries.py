@@ -112,8 +112,12 @@ class AgainstDictionaries(RuleBasedStateMachine):
     def compact(self) -> None:
         self.live.compact()
 
-    @rule(point=st.sampled_from(["compact.copied", "compact.written", "compact.manifest", "compact.swapped"]),
-          id=NAMES, version=VERSIONS, pick=st.integers(0, 99))  # fmt: skip
+    @rule(
+        point=st.sampled_from(["compact.copied", "compact.written", "compact.manifest", "compact.swapped"]),
+        id=NAMES,
+        version=VERSIONS,
+        pick=st.integers(0, 99),
+    )
     def change_while_it_compacts(self, point: str, id: str, version: int, pick: int) -> None:
         """At a step of the compaction a node is put and another deleted."""
 
@@ -177,8 +181,9 @@ class Lstm(AgainstDictionaries):
     aggregator = "lstm"
 
 
-@pytest.mark.parametrize(("machine", "examples"), [(AgainstDictionaries, 12), (Directed, 6), (CappedByRow, 6),
-                                                   (Lstm, 2)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("machine", "examples"), [(AgainstDictionaries, 12), (Directed, 6), (CappedByRow, 6), (Lstm, 2)]
+)
 def test_a_live_graph_is_the_graph_built_from_scratch(machine: type[AgainstDictionaries], examples: int) -> None:
     small = settings(max_examples=examples, stateful_step_count=20, deadline=None, derandomize=True)
     machine.TestCase.settings = small

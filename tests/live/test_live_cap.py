@@ -49,17 +49,31 @@ def on_disk(graph: Graph, limit: int, seed: int, cap: str) -> Edges:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         save_graph(graph, folder / "graph")
-        if not cap_files(runs.Adjacency.open(folder / "graph"), folder / "capped", limit, seed=seed, cap=cap,
-                         directed=graph.directed, run_edges=7):  # fmt: skip
+        if not cap_files(
+            runs.Adjacency.open(folder / "graph"),
+            folder / "capped",
+            limit,
+            seed=seed,
+            cap=cap,
+            directed=graph.directed,
+            run_edges=7,
+        ):
             return edge_set(graph)
         indptr, indices = (torch.from_numpy(np.load(folder / "capped" / f"{n}.npy")) for n in ("indptr", "indices"))
         return edge_set(graph.replace(indptr=indptr, indices=indices))
 
 
-@given(graphs(directed=None), st.integers(1, 4), st.sampled_from(CAPS), SEEDS, st.randoms(use_true_random=False),
-       st.sampled_from([5, 1000]))  # fmt: skip
-def test_all_degree_caps_keep_the_same_edges(graph: Graph, limit: int, cap: str, seed: int, order: Random,
-                                              chunk: int) -> None:  # fmt: skip
+@given(
+    graphs(directed=None),
+    st.integers(1, 4),
+    st.sampled_from(CAPS),
+    SEEDS,
+    st.randoms(use_true_random=False),
+    st.sampled_from([5, 1000]),
+)
+def test_all_degree_caps_keep_the_same_edges(
+    graph: Graph, limit: int, cap: str, seed: int, order: Random, chunk: int
+) -> None:
     n = graph.num_nodes
     expected = slowly(graph, CapRule(limit, cap, seed, graph.directed))
     before, module._CHUNK = module._CHUNK, chunk

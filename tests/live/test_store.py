@@ -81,8 +81,15 @@ def test_a_change_that_cannot_be_made_is_refused_and_nothing_of_it_is_kept(
 
 
 def test_changes_of_one_group_see_each_other(live: LiveGraph) -> None:
-    futures = [live.submit(change) for change in (Change((node("new"),)), Change(edges=(("new", "n0"),)),
-                                                  Change(gone=("new",)), Change(edges=(("new", "n0"),)))]  # fmt: skip
+    futures = [
+        live.submit(change)
+        for change in (
+            Change((node("new"),)),
+            Change(edges=(("new", "n0"),)),
+            Change(gone=("new",)),
+            Change(edges=(("new", "n0"),)),
+        )
+    ]
     assert [future.result().sequence for future in futures[:3]] == [1, 2, 3]
     with pytest.raises(UnknownNodeError):
         futures[3].result()
@@ -226,8 +233,11 @@ def test_a_journal_that_is_missing_or_empty_is_refused_not_begun_anew(live: Live
     journal.unlink()
     if left is not None:
         journal.write_bytes(left)
-    for opened in (lambda: open_live(live.folder, MODEL), lambda: verify(live.folder),
-                   lambda: backup(live.folder, live.folder.parent / "copy")):  # fmt: skip
+    for opened in (
+        lambda: open_live(live.folder, MODEL),
+        lambda: verify(live.folder),
+        lambda: backup(live.folder, live.folder.parent / "copy"),
+    ):
         with pytest.raises(StoreError, match=r"journal\.sqlite is missing or empty; restore a backup"):
             opened()
 

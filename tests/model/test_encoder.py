@@ -159,10 +159,21 @@ def test_a_model_with_identity_vectors_alone_needs_no_features() -> None:
     assert algorithm_1_of(encoder, [torch.zeros(6, 0)], graph, keys_of(graph)).shape == (6, 4)
 
 
-@pytest.mark.parametrize("change", [
-    {"num_layers": 0}, {"dim": 1}, {"depth": 0}, {"identity_dim": -1}, {"hidden_dim": 0}, {"combine": "sum"},
-    {"normalize": "first"}, {"dropout": 1.0}, {"dropout": -0.1}, {"aggregator": "median"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"num_layers": 0},
+        {"dim": 1},
+        {"depth": 0},
+        {"identity_dim": -1},
+        {"hidden_dim": 0},
+        {"combine": "sum"},
+        {"normalize": "first"},
+        {"dropout": 1.0},
+        {"dropout": -0.1},
+        {"aggregator": "median"},
+    ],
+)
 def test_settings_that_make_no_sense_are_refused_by_name(change: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=next(iter(change))):
         dataclasses.replace(EncoderConfig(), **change)  # type: ignore[arg-type]

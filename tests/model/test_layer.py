@@ -69,9 +69,14 @@ def test_gcn_layer_equals_sageconv_over_self_and_neighbors(graph: Graph, seed: i
 
 def test_a_layer_worked_out_by_hand() -> None:
     layer = layer_of("mean", normalize=True)
-    layer.weight.weight.data = torch.tensor([
-        [1.0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0], [-1, 0, 0, 0, 0, 0],
-    ])  # fmt: skip
+    layer.weight.weight.data = torch.tensor(
+        [
+            [1.0, 0, 0, 0, 0, 0],
+            [0, 0, 0, 1, 0, 0],
+            [0, 0, 0, 0, 1, 0],
+            [-1, 0, 0, 0, 0, 0],
+        ]
+    )
     x = torch.tensor([[2.0, 0, 0], [3, 8, 0], [5, 4, 0]])
     z = run(layer, Graph.from_edges([(0, 1), (0, 2)], 3), x)
     # W · (h_v, mean of neighbors) = (2, 4, 6, -2), then ReLU, then length 1

@@ -143,17 +143,23 @@ def test_isolated_targets_have_no_neighbors_at_any_depth() -> None:
         assert trees(batch) == [(2, (2, 2, []), [])]
 
 
-@pytest.mark.parametrize("bad", [{"sample_sizes": ()}, {"sample_sizes": (3, 0)}, {"sample_sizes": (3, 1 << 15)},
-                                 {"max_degree": 0}, {"cap": "none"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"sample_sizes": ()},
+        {"sample_sizes": (3, 0)},
+        {"sample_sizes": (3, 1 << 15)},
+        {"max_degree": 0},
+        {"cap": "none"},
+    ],
+)
 def test_settings_that_make_no_sense_are_refused_by_name(bad: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=next(iter(bad))):
         SamplingConfig(**bad)  # type: ignore[arg-type]
 
 
 def test_the_papers_settings_are_the_defaults() -> None:
-    assert SamplingConfig() == SamplingConfig(
-        sample_sizes=(25, 10), max_degree=128, cap="symmetric", redraw=True
-    )  # fmt: skip
+    assert SamplingConfig() == SamplingConfig(sample_sizes=(25, 10), max_degree=128, cap="symmetric", redraw=True)
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,10 @@ class Small:
 
 
 def columns() -> dict[str, list[Any]]:
-    return {"words": [f"about {KINDS[row % 3]} item {row % 7}" for row in range(N)],
-            "size": [None if row % 11 == 0 else row % 5 for row in range(N)]}  # fmt: skip
+    return {
+        "words": [f"about {KINDS[row % 3]} item {row % 7}" for row in range(N)],
+        "size": [None if row % 11 == 0 else row % 5 for row in range(N)],
+    }
 
 
 def small_model(seed: int = 0, **changes: Any) -> tuple[Model, Any]:
@@ -57,8 +59,9 @@ def make_small(folder: Path) -> Small:
     model.save(folder / "run")
     draw = np.random.default_rng(0)
     pairs = np.concatenate([draw.integers(0, N, (60, 2)), [(0, v) for v in range(1, 12)]])
-    graph = from_edges(pairs, N, features=x, labels=np.arange(N) % 3, class_names=KINDS,
-                       ids=[f"node-{row}" for row in range(N)])  # fmt: skip
+    graph = from_edges(
+        pairs, N, features=x, labels=np.arange(N) % 3, class_names=KINDS, ids=[f"node-{row}" for row in range(N)]
+    )
     said = [{name: values[row] for name, values in columns().items()} for row in range(N)]
     create_store(folder / "graph", graph, said, fingerprint(model))
     return Small(folder / "run", folder / "graph")

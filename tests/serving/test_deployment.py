@@ -25,8 +25,11 @@ READ, WRITE = "r" * 24, "w" * 24
 def block(start: str) -> str:
     """The code block of docs/serving.md that has a line that begins so."""
     text = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
-    found = [each for each in re.split(r"^```\w*\n", text, flags=re.MULTILINE)[1::2]
-             if any(line.startswith(start) for line in each.splitlines())]  # fmt: skip
+    found = [
+        each
+        for each in re.split(r"^```\w*\n", text, flags=re.MULTILINE)[1::2]
+        if any(line.startswith(start) for line in each.splitlines())
+    ]
     assert len(found) == 1, f"{len(found)} blocks with {start!r}"
     return found[0]
 
@@ -52,21 +55,47 @@ def listens(port: int) -> bool:
 def behind_nginx(folder: Path, address: str) -> Iterator[tuple[str, ssl.SSLContext]]:
     """nginx with the configuration of the docs, only with other ports and a certificate of its own."""
     certificate, key, port = folder / "graph.pem", folder / "graph.key", free_port()
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                    "-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)],
-                   check=True, capture_output=True)  # fmt: skip
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=DNS:localhost",
+            "-keyout",
+            str(key),
+            "-out",
+            str(certificate),
+        ],
+        check=True,
+        capture_output=True,
+    )
     site = block("server {")
     here = address.removeprefix("http://")
-    for old, new in (("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"), ("/etc/ssl/graph.pem", str(certificate)),
-                     ("/etc/ssl/graph.key", str(key)), ("127.0.0.1:8000", here)):  # fmt: skip
+    for old, new in (
+        ("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"),
+        ("/etc/ssl/graph.pem", str(certificate)),
+        ("/etc/ssl/graph.key", str(key)),
+        ("127.0.0.1:8000", here),
+    ):
         assert site.count(old) == 1, old
         site = site.replace(old, new)
-    temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi",
-                                                                           "scgi"))  # fmt: skip
+    temporary = "".join(
+        f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
     config = folder / "nginx.conf"
     who = "user root;\n" if os.getuid() == 0 else ""  # whom the temporary folder belongs to
-    config.write_text(f"{who}pid {folder}/nginx.pid;\ndaemon off;\nerror_log {folder}/error.log;\nevents {{}}\n"
-                      f"http {{\naccess_log off;\n{temporary}{site}}}\n")  # fmt: skip
+    config.write_text(
+        f"{who}pid {folder}/nginx.pid;\ndaemon off;\nerror_log {folder}/error.log;\nevents {{}}\n"
+        f"http {{\naccess_log off;\n{temporary}{site}}}\n"
+    )
     subprocess.run(["nginx", "-t", "-q", "-p", str(folder), "-c", str(config)], check=True)
     process = subprocess.Popen(["nginx", "-p", str(folder), "-c", str(config)])
     try:
@@ -111,8 +140,9 @@ def test_behind_nginx_it_answers_limits_and_refuses_as_alone(small: Small, tmp_p
         assert len(ask("/static/vendor/regl.min.js")[2]) > 50_000
         host, port = address.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=20) as slow:  # takes the only place
-            slow.sendall(b"POST /v1/embed HTTP/1.1\r\nhost: x\r\nx-api-key: %b\r\ncontent-length: 9\r\n\r\n{"
-                         % WRITE.encode())  # fmt: skip
+            slow.sendall(
+                b"POST /v1/embed HTTP/1.1\r\nhost: x\r\nx-api-key: %b\r\ncontent-length: 9\r\n\r\n{" % WRITE.encode()
+            )
             end = time.monotonic() + 20
             while (answer := ask("/v1/embed", b'{"ids": ["node-1"]}'))[0] == 200:
                 assert time.monotonic() < end

@@ -22,12 +22,31 @@ from graphsage.serving.settings import Settings
 
 SECRET = "zebra-4711"
 READ, WRITE = "r" * 20, "w" * 20
-ROUTES = [("POST", "/v1/embed"), ("POST", "/v1/predict"), ("POST", "/v1/search"), ("GET", "/v1/nodes/node-1"),
-          ("GET", "/v1/model"), ("GET", "/v1/stats"), ("GET", "/v1/map"), ("GET", "/v1/map/changes"),
-          ("GET", "/metrics"), ("GET", "/"), ("GET", "/docs"), ("GET", "/static/app.js"), ("GET", "/openapi.json"),
-          ("GET", "/nothing")]  # fmt: skip
-WRITES = [("PUT", "/v1/nodes"), ("PUT", "/v1/edges"), ("DELETE", "/v1/nodes/node-1"), ("DELETE", "/v1/edges"),
-          ("POST", "/v1/admin/reload"), ("POST", "/v1/admin/compact"), ("POST", "/v1/admin/backup")]  # fmt: skip
+ROUTES = [
+    ("POST", "/v1/embed"),
+    ("POST", "/v1/predict"),
+    ("POST", "/v1/search"),
+    ("GET", "/v1/nodes/node-1"),
+    ("GET", "/v1/model"),
+    ("GET", "/v1/stats"),
+    ("GET", "/v1/map"),
+    ("GET", "/v1/map/changes"),
+    ("GET", "/metrics"),
+    ("GET", "/"),
+    ("GET", "/docs"),
+    ("GET", "/static/app.js"),
+    ("GET", "/openapi.json"),
+    ("GET", "/nothing"),
+]
+WRITES = [
+    ("PUT", "/v1/nodes"),
+    ("PUT", "/v1/edges"),
+    ("DELETE", "/v1/nodes/node-1"),
+    ("DELETE", "/v1/edges"),
+    ("POST", "/v1/admin/reload"),
+    ("POST", "/v1/admin/compact"),
+    ("POST", "/v1/admin/backup"),
+]
 
 
 @pytest.fixture
@@ -91,14 +110,26 @@ def test_this_machine_needs_none(host: str) -> None:
     check_address(host, ApiKeys())
 
 
-@pytest.mark.parametrize(("bound", "host", "known"), [
-    ("127.0.0.1", "localhost", True), ("127.0.0.1", "localhost:8000", True), ("127.0.0.1", "LocalHost:", True),
-    ("127.0.0.1", "127.0.0.1:9", True), ("127.0.0.1", "[::1]", True), ("127.0.0.1", "[::1]:8000", True),
-    ("127.3.2.1", "127.3.2.1:8000", True), ("127.0.0.1", "127.3.2.1", False), ("::1", "[::1]:8000", True),
-    ("127.0.0.1", "evil.example", False), ("127.0.0.1", "evil.example:8000", False), ("127.0.0.1", "", False),
-    ("127.0.0.1", "localhost.evil.example", False), ("127.0.0.1", "evil.example:localhost", False),
-    ("127.0.0.1", ":8000", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("bound", "host", "known"),
+    [
+        ("127.0.0.1", "localhost", True),
+        ("127.0.0.1", "localhost:8000", True),
+        ("127.0.0.1", "LocalHost:", True),
+        ("127.0.0.1", "127.0.0.1:9", True),
+        ("127.0.0.1", "[::1]", True),
+        ("127.0.0.1", "[::1]:8000", True),
+        ("127.3.2.1", "127.3.2.1:8000", True),
+        ("127.0.0.1", "127.3.2.1", False),
+        ("::1", "[::1]:8000", True),
+        ("127.0.0.1", "evil.example", False),
+        ("127.0.0.1", "evil.example:8000", False),
+        ("127.0.0.1", "", False),
+        ("127.0.0.1", "localhost.evil.example", False),
+        ("127.0.0.1", "evil.example:localhost", False),
+        ("127.0.0.1", ":8000", False),
+    ],
+)
 def test_without_keys_the_service_answers_to_names_of_this_machine_only(
     service: Service, bound: str, host: str, known: bool
 ) -> None:
@@ -137,8 +168,12 @@ def test_a_full_service_turns_away_before_the_body_and_stays_healthy(small: Smal
         client = TestClient(make_app(service), raise_server_exceptions=False)
         statuses = []
         with service.live.reading():  # whoever is let in has to wait now
-            threads = [threading.Thread(target=lambda: statuses.append(
-                client.post("/v1/embed", json={"ids": ["node-1"]}).status_code)) for _ in range(2)]  # fmt: skip
+            threads = [
+                threading.Thread(
+                    target=lambda: statuses.append(client.post("/v1/embed", json={"ids": ["node-1"]}).status_code)
+                )
+                for _ in range(2)
+            ]
             for thread in threads:
                 thread.start()
             while client.app.waiting < 2:  # type: ignore[attr-defined]
@@ -182,33 +217,63 @@ def test_another_kind_of_body_than_json_is_refused(client: TestClient) -> None:
 
 def malformed() -> list[tuple[str, str, bytes]]:
     """More than 200 bodies with something wrong in them, most of it carrying a secret."""
-    wrong = [SECRET, [SECRET], {SECRET: 1}, None, 1.5, True, [[SECRET]], [None], [{"id": SECRET}], {"id": [SECRET]},
-             -1, [1e308 * 10], "x" * 600]  # fmt: skip
+    wrong = [
+        SECRET,
+        [SECRET],
+        {SECRET: 1},
+        None,
+        1.5,
+        True,
+        [[SECRET]],
+        [None],
+        [{"id": SECRET}],
+        {"id": [SECRET]},
+        -1,
+        [1e308 * 10],
+        "x" * 600,
+    ]
     found: list[tuple[str, str, bytes]] = []
-    fields = {"/v1/embed": ("ids", "nodes", "encoding", SECRET), "/v1/predict": ("ids", "nodes", SECRET),
-              "/v1/search": ("id", "node", "k", SECRET)}  # fmt: skip
+    fields = {
+        "/v1/embed": ("ids", "nodes", "encoding", SECRET),
+        "/v1/predict": ("ids", "nodes", SECRET),
+        "/v1/search": ("id", "node", "k", SECRET),
+    }
     for path, names in fields.items():
         found += [("POST", path, json.dumps({name: bad}).encode()) for name in names for bad in wrong]
     inner = ("id", "attributes", "features", "edges", "label", SECRET)
     for name in inner:
         found += [("PUT", "/v1/nodes", json.dumps({"nodes": [{"id": "x", name: bad}]}).encode()) for bad in wrong]
     found += [("PUT", "/v1/edges", json.dumps({"edges": [bad]}).encode()) for bad in wrong]
-    raw = [b"", b"{", b"[]", b"null", b"\xff\xfe" + SECRET.encode(), b'{"ids": [NaN]}',
-           b'{"nodes": [{"features": [Infinity]}]}',
-           b"[" * 5000, b'{"ids":' + b"[" * 100_000, b'{"a":' * 2000, b'"' + b"\\ud800" * 10 + b'"',
-           b'{"ids": ["\\ud800' + SECRET.encode() + b'"]}', b'{"ids": [1e999]}',
-           b'{"nodes": [{"attributes": {"words": "' + SECRET.encode() + b'", "size": "' + SECRET.encode() + b'"}}]}',
-           b'{"nodes": [{"attributes": {"words": ["' + SECRET.encode() + b'"], "size": 1}}]}',
-           b'{"nodes": [{"attributes": {"words": "", "size": 1e999}}]}',
-           b'{"nodes": [{"attributes": {"words": {"a": 1}, "size": [1]}}]}',
-           b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "note": NaN}}]}',
-           b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "note": [{"b": -Infinity}]}}]}',
-           b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "note": "\\ud800"}}]}',
-           b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "\\udfff": 1}}]}',
-           b'{"nodes": [{"id": "\\ud800", "attributes": {"words": "a", "size": 1}}]}',
-           b'{"nodes": [{"features": [1e39, 0, 0, 0, 0, 0]}]}']  # fmt: skip
-    found += [(method, path, body) for body in raw
-              for method, path in (("POST", "/v1/embed"), ("POST", "/v1/search"), ("PUT", "/v1/nodes"))]  # fmt: skip
+    raw = [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff\xfe" + SECRET.encode(),
+        b'{"ids": [NaN]}',
+        b'{"nodes": [{"features": [Infinity]}]}',
+        b"[" * 5000,
+        b'{"ids":' + b"[" * 100_000,
+        b'{"a":' * 2000,
+        b'"' + b"\\ud800" * 10 + b'"',
+        b'{"ids": ["\\ud800' + SECRET.encode() + b'"]}',
+        b'{"ids": [1e999]}',
+        b'{"nodes": [{"attributes": {"words": "' + SECRET.encode() + b'", "size": "' + SECRET.encode() + b'"}}]}',
+        b'{"nodes": [{"attributes": {"words": ["' + SECRET.encode() + b'"], "size": 1}}]}',
+        b'{"nodes": [{"attributes": {"words": "", "size": 1e999}}]}',
+        b'{"nodes": [{"attributes": {"words": {"a": 1}, "size": [1]}}]}',
+        b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "note": NaN}}]}',
+        b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "note": [{"b": -Infinity}]}}]}',
+        b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "note": "\\ud800"}}]}',
+        b'{"nodes": [{"id": "x", "attributes": {"words": "a", "size": 1, "\\udfff": 1}}]}',
+        b'{"nodes": [{"id": "\\ud800", "attributes": {"words": "a", "size": 1}}]}',
+        b'{"nodes": [{"features": [1e39, 0, 0, 0, 0, 0]}]}',
+    ]
+    found += [
+        (method, path, body)
+        for body in raw
+        for method, path in (("POST", "/v1/embed"), ("POST", "/v1/search"), ("PUT", "/v1/nodes"))
+    ]
     draw = random.Random(0)
     good = json.dumps({"nodes": [{"id": SECRET, **NEW}]}).encode()
     for _ in range(60):

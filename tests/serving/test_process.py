@@ -55,8 +55,10 @@ def test_it_serves_turns_away_ends_with_0_and_comes_back(small: Small, tmp_path:
                 client.embed(ids=["nobody"])
         host, port = address.removeprefix("http://").split(":")
         body = json.dumps({"ids": ["new"]}).encode()
-        head = (b"POST /v1/embed HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-                b"content-length: %d\r\n\r\n")  # fmt: skip
+        head = (
+            b"POST /v1/embed HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            b"content-length: %d\r\n\r\n"
+        )
         slow = [socket.create_connection((host, int(port)), timeout=20) for _ in range(2)]
         for each in slow:  # two that are let in and take their time
             each.sendall(head % len(body) + body[:3])
@@ -94,7 +96,11 @@ def test_a_second_process_is_refused_by_name(small: Small, tmp_path: Path) -> No
     with served(copied) as (process, _):
         second = subprocess.run(
             [sys.executable, "-m", "graphsage", "serve", str(copied.run), "--graph", str(copied.graph), "--port", "0"],
-            env={**os.environ, "PYTHONPATH": SOURCE}, capture_output=True, text=True, timeout=60)  # fmt: skip
+            env={**os.environ, "PYTHONPATH": SOURCE},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
     assert second.returncode == 2
     assert f"is in use by process {process.pid}" in second.stderr
     assert "Traceback" not in second.stderr

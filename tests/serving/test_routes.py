@@ -222,8 +222,13 @@ def test_a_reload_fails_no_request_and_never_mixes_models(client: TestClient, se
     for thread in threads:
         thread.join()
     assert {answer.status_code for answer in answers} == {200}
-    seen = {(said["model"], str(each["embedding"])) for answer in answers if "dim" in (said := answer.json())
-            for each in said["results"] if each["id"] == "node-3"}  # fmt: skip
+    seen = {
+        (said["model"], str(each["embedding"]))
+        for answer in answers
+        if "dim" in (said := answer.json())
+        for each in said["results"]
+        if each["id"] == "node-3"
+    }
     expected = {(versions[1], str(known[0])), (versions[0], str(known[1]))}
     assert seen == expected
 

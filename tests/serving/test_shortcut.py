@@ -12,18 +12,21 @@ from uvicorn.server import ServerState
 from graphsage.serving.protocol import LINGER, LONGEST_HEAD, is_whole_request, protocol_for
 
 
-@pytest.mark.parametrize(("data", "whole"), [
-    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", True),
-    (b"GET /v1/model HTTP/1.1\r\nhost: x\r\n\r\n", True),
-    (b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", False),
-    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 3\r\n\r\n{}", False),
-    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}GET", False),
-    (b"POST /v1/embed HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", False),
-    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: x\r\n\r\n{}", False),
-    (b"POST /v1/embed HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n{}", False),
-    (b"POST /v1/embed HTTP/1.1\r\nContent-Le", False),
-    (b"", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "whole"),
+    [
+        (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", True),
+        (b"GET /v1/model HTTP/1.1\r\nhost: x\r\n\r\n", True),
+        (b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", False),
+        (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 3\r\n\r\n{}", False),
+        (b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}GET", False),
+        (b"POST /v1/embed HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", False),
+        (b"POST /v1/embed HTTP/1.1\r\nContent-Length: x\r\n\r\n{}", False),
+        (b"POST /v1/embed HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n{}", False),
+        (b"POST /v1/embed HTTP/1.1\r\nContent-Le", False),
+        (b"", False),
+    ],
+)
 def test_the_shortcut_takes_whole_plain_requests_only(data: bytes, whole: bool) -> None:
     assert is_whole_request(data) is whole
 

@@ -24,8 +24,26 @@ def test_a_broken_table_is_one_sentence_and_leaves_nothing(
         if content is not None:
             Path(name).write_bytes(content)
     before = sorted(Path().iterdir())
-    code = main(["train", "--nodes", f"nodes{bad.suffix}", "--edges", f"edges{bad.edge_suffix}", *bad.words,
-                 "--out", "run", "--steps", "1", "--dim", "4", "--sample-sizes", "2,2", "--device", "cpu"])  # fmt: skip
+    code = main(
+        [
+            "train",
+            "--nodes",
+            f"nodes{bad.suffix}",
+            "--edges",
+            f"edges{bad.edge_suffix}",
+            *bad.words,
+            "--out",
+            "run",
+            "--steps",
+            "1",
+            "--dim",
+            "4",
+            "--sample-sizes",
+            "2,2",
+            "--device",
+            "cpu",
+        ]
+    )
     out, err = capsys.readouterr()
     assert code == 2, err
     assert out == ""

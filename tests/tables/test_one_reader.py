@@ -54,8 +54,11 @@ def text_tables(draw: Callable[..., Any]) -> tuple[Columns, Columns, dict[str, A
     n, edges = draw(edge_lists(6))
     edges = edges or [(0, 0)]
     word = st.text("aé1 ,;\"'\n", min_size=1, max_size=3).filter(str.strip)
-    ids = draw(st.lists(st.one_of(word, st.sampled_from(["nan", "NA", "007", "7", "null"])), min_size=n, max_size=n,
-                        unique=True))  # fmt: skip
+    ids = draw(
+        st.lists(
+            st.one_of(word, st.sampled_from(["nan", "NA", "007", "7", "null"])), min_size=n, max_size=n, unique=True
+        )
+    )
     number = st.sampled_from(["1", "", "NA", "-2.5", "1e3", " 7"])
     nodes = {
         "t": ids,
@@ -66,8 +69,15 @@ def text_tables(draw: Callable[..., Any]) -> tuple[Columns, Columns, dict[str, A
         "part": ["train", *draw(st.lists(st.sampled_from(["Train", "valid", ""]), min_size=n - 1, max_size=n - 1))],
     }
     ends = {"t": [ids[u] for u, _ in edges], "target": [ids[v] for _, v in edges]}
-    roles = {"id": "t", "source": "t", "label": "kind", "numeric": ("f*",), "categorical": ("color",),
-             "split_column": "part", "directed": draw(st.booleans())}  # fmt: skip
+    roles = {
+        "id": "t",
+        "source": "t",
+        "label": "kind",
+        "numeric": ("f*",),
+        "categorical": ("color",),
+        "split_column": "part",
+        "directed": draw(st.booleans()),
+    }
     return nodes, ends, roles
 
 
@@ -77,8 +87,9 @@ def test_every_source_gives_the_same_data(tables: tuple[Columns, Columns, dict[s
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for source, other in (("dict", "dict"), (one, two)):
-            spec = TableSpec(nodes=made(source, Path(folder), "n", nodes), edges=made(other, Path(folder), "e", edges),
-                             **roles)  # fmt: skip
+            spec = TableSpec(
+                nodes=made(source, Path(folder), "n", nodes), edges=made(other, Path(folder), "e", edges), **roles
+            )
             data = open_tables(spec)
             codes = data.split("given").codes.tolist()
             found.append((facts(data.graph), codes, {name: repr(list(c)) for name, c in data.columns.items()}))
@@ -150,8 +161,9 @@ def test_a_model_of_tables_in_memory_says_that_they_were_not_saved() -> None:
 
 def test_patterns_choose_columns_that_have_no_other_role() -> None:
     nodes = {"id": [1, 2], "f1": [1, 2], "f2": [2, 3], "f_label": ["a", "b"], "f3": ["x", "y"], "[f]": [0, 1]}
-    spec = TableSpec(nodes=nodes, edges={"source": [1], "target": [2]}, label="f_label", numeric=("f*", "[f]"),
-                     categorical=("f3",))  # fmt: skip
+    spec = TableSpec(
+        nodes=nodes, edges={"source": [1], "target": [2]}, label="f_label", numeric=("f*", "[f]"), categorical=("f3",)
+    )
     data = open_tables(spec)
     assert data.plan is not None
     assert data.plan.columns == ("f1", "f2", "[f]", "f3")

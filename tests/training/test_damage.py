@@ -36,13 +36,16 @@ def damage(folder: Path, name: str, change) -> None:
     np.save(folder / f"{name}.npy", array)
 
 
-@pytest.mark.parametrize(("name", "change", "message"), [
-    ("indices", lambda a: a.__setitem__(3, 10_000), "stored edge 3 points at node 10000"),
-    ("indices", lambda a: a.__setitem__(0, -1), "stored edge 0 points at node -1"),
-    ("indptr", lambda a: a.__setitem__(5, 0), "indptr goes backwards at node 4"),
-    ("labels", lambda a: a.__setitem__(7, -7), "node 7 has -7"),
-    ("features", lambda a: a.__setitem__((slice(None), 2), np.nan), "feature column 2 holds NaN"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("indices", lambda a: a.__setitem__(3, 10_000), "stored edge 3 points at node 10000"),
+        ("indices", lambda a: a.__setitem__(0, -1), "stored edge 0 points at node -1"),
+        ("indptr", lambda a: a.__setitem__(5, 0), "indptr goes backwards at node 4"),
+        ("labels", lambda a: a.__setitem__(7, -7), "node 7 has -7"),
+        ("features", lambda a: a.__setitem__((slice(None), 2), np.nan), "feature column 2 holds NaN"),
+    ],
+)
 def test_a_damaged_graph_folder_is_refused_before_training(tmp_path: Path, name: str, change, message: str) -> None:
     graph = planted_graph()
     save_graph(graph, tmp_path / "graph")
@@ -96,13 +99,16 @@ def test_a_full_disk_ends_training_with_one_sentence(tmp_path: Path) -> None:
     assert not list((tmp_path / "run").glob(".*part*"))
 
 
-@pytest.mark.parametrize(("settings", "message"), [
-    ({"dim": 8.5}, "dim must be a whole number"),
-    ({"sample_sizes": (2.0, 3)}, "sample_sizes must be a whole number"),
-    ({"lr": float("inf")}, "lr must be above 0 and finite"),
-    ({"weight_decay": float("nan")}, "weight_decay must be at least 0 and finite"),
-    ({"seed": 2**70}, "seed must be below"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"dim": 8.5}, "dim must be a whole number"),
+        ({"sample_sizes": (2.0, 3)}, "sample_sizes must be a whole number"),
+        ({"lr": float("inf")}, "lr must be above 0 and finite"),
+        ({"weight_decay": float("nan")}, "weight_decay must be at least 0 and finite"),
+        ({"seed": 2**70}, "seed must be below"),
+    ],
+)
 def test_settings_must_be_whole_and_finite(settings: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         gs.Config.from_dict(settings)

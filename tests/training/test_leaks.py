@@ -25,8 +25,9 @@ def with_other_held_out_nodes(graph: Graph, split: Split, seed: int) -> Graph:
     fresh = fresh[~(seen[fresh[:, 0]] & seen[fresh[:, 1]])]
     features = torch.where(seen[:, None], graph.features, torch.randn(graph.features.shape, generator=generator) * 9)
     labels = torch.where(seen, graph.labels, torch.randint(2, (n,), generator=generator))
-    return Graph.from_edges(torch.cat([kept, fresh]), n, features=features, labels=labels,
-                            class_names=graph.class_names)  # fmt: skip
+    return Graph.from_edges(
+        torch.cat([kept, fresh]), n, features=features, labels=labels, class_names=graph.class_names
+    )
 
 
 @settings(max_examples=5)

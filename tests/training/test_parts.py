@@ -54,10 +54,16 @@ def gradients(config: Config, run: Run, step: int, rank: int, ranks: int) -> tup
 
 @pytest.mark.parametrize("ranks", [2, 3, 17])
 @pytest.mark.parametrize("aggregator", ["mean", "gcn", "pool", "lstm"])
-@pytest.mark.parametrize("options", [
-    {"task": "supervised", "dropout": 0.3}, {"task": "unsupervised", "dropout": 0.3},
-    {"task": "unsupervised", "negatives_per_pair": True}, {"task": "joint", "supervised_weight": 0.7},
-], ids=["supervised", "unsupervised", "each pair's negatives", "joint"])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"task": "supervised", "dropout": 0.3},
+        {"task": "unsupervised", "dropout": 0.3},
+        {"task": "unsupervised", "negatives_per_pair": True},
+        {"task": "joint", "supervised_weight": 0.7},
+    ],
+    ids=["supervised", "unsupervised", "each pair's negatives", "joint"],
+)
 def test_gradients_of_the_parts_add_up_to_the_gradient_of_the_batch(
     ranks: int, aggregator: str, options: dict[str, Any]
 ) -> None:

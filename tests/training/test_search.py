@@ -18,10 +18,15 @@ from graphsage.training.search import ATTEMPTS, Report, Search, finished, left, 
 from graphsage.training.space import Choice, Space, make_range
 from graphsage.training.trials import Result
 
-SPACE = Space({"epochs": 3}, {
-    "lr": make_range("lr", 0.001, 0.1, log=True), "dim": make_range("dim", 8, 64, step=8, whole=True),
-    "sample_sizes": Choice(((5, 3), (4,))), "dropout": make_range("dropout", 0.0, 0.6, step=0.1),
-})  # fmt: skip
+SPACE = Space(
+    {"epochs": 3},
+    {
+        "lr": make_range("lr", 0.001, 0.1, log=True),
+        "dim": make_range("dim", 8, 64, step=8, whole=True),
+        "sample_sizes": Choice(((5, 3), (4,))),
+        "dropout": make_range("dropout", 0.0, 0.6, step=0.1),
+    },
+)
 GRID = Space({}, {"lr": Choice((0.1, 0.01, 0.001)), "dim": Choice((8, 16))})
 
 
@@ -118,7 +123,10 @@ def test_a_trial_that_is_behind_is_given_up_unless_pruning_is_off(tmp_path: Path
     assert states[0] == "complete"
     assert states.count("pruned") == {"median": 7, "halving": 11, "none": 0}[pruner]
     assert {e for e, state in zip(epochs, states, strict=True) if state == "pruned"} == {
-        "median": {2}, "halving": {1}, "none": set()}[pruner]  # fmt: skip
+        "median": {2},
+        "halving": {1},
+        "none": set(),
+    }[pruner]
     best = winner(search.open())
     assert best is not None
     assert best["number"] == 0
@@ -226,10 +234,15 @@ def test_a_trial_that_somebody_makes_is_left_to_him(tmp_path: Path) -> None:
     assert left(search, search.open()) == 0
 
 
-@pytest.mark.parametrize(("change", "what"), [
-    ({"space": GRID}, "space"), ({"about": {"data": "there", "split": "random"}}, "data"),
-    ({"about": {"data": "here", "split": "time"}}, "split"), ({"sampler": "random"}, "sampler"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"space": GRID}, "space"),
+        ({"about": {"data": "there", "split": "random"}}, "data"),
+        ({"about": {"data": "here", "split": "time"}}, "split"),
+        ({"sampler": "random"}, "sampler"),
+    ],
+)
 def test_a_folder_belongs_to_one_search(tmp_path: Path, change: dict[str, Any], what: str) -> None:
     search = search_in(tmp_path, trials=2)
     work(search, hill)
@@ -255,8 +268,14 @@ def test_only_tpe_needs_optuna(tmp_path: Path, sampler: str, monkeypatch: pytest
 
 
 def test_random_draws_cover_a_range_and_stay_inside(tmp_path: Path) -> None:
-    space = Space({}, {"lr": make_range("lr", 0.001, 0.1, log=True), "dim": make_range("dim", 2, 5, whole=True),
-                       "dropout": make_range("dropout", 0.0, 0.5)})  # fmt: skip
+    space = Space(
+        {},
+        {
+            "lr": make_range("lr", 0.001, 0.1, log=True),
+            "dim": make_range("dim", 2, 5, whole=True),
+            "dropout": make_range("dropout", 0.0, 0.5),
+        },
+    )
     work(search := search_in(tmp_path, space, 200, sampler="random"), lambda settings, report: 0.5)
     points = [point for _, point, _ in tried(search)]
     assert {point["dim"] for point in points} == {2, 3, 4, 5}
@@ -264,12 +283,15 @@ def test_random_draws_cover_a_range_and_stay_inside(tmp_path: Path) -> None:
     assert 60 < sum(point["lr"] < 0.01 for point in points) < 140  # half of them, by the logarithm
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"sampler": "best"}, "sampler must be one of tpe, random, grid; got 'best'"),
-    ({"pruner": "axe"}, "pruner must be one of median, halving, none; got 'axe'"),
-    ({"trials": 0}, "trials must be at least 1"),
-    ({"space": Space({}, {"lr": Choice((0.1,))}, ({"lr": 0.1},))}, "--sampler grid tries them all"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sampler": "best"}, "sampler must be one of tpe, random, grid; got 'best'"),
+        ({"pruner": "axe"}, "pruner must be one of median, halving, none; got 'axe'"),
+        ({"trials": 0}, "trials must be at least 1"),
+        ({"space": Space({}, {"lr": Choice((0.1,))}, ({"lr": 0.1},))}, "--sampler grid tries them all"),
+    ],
+)
 def test_a_search_that_cannot_be_made_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         replace(search_in(tmp_path), **change)

@@ -37,31 +37,37 @@ def test_the_papers_space_is_the_appendixs_grid_of_each_aggregator() -> None:
     assert own["pool"] == [{"lr": lr, "hidden_dim": width} for width in (512, 1024) for lr in (0.01, 0.001, 0.0001)]
 
 
-@pytest.mark.parametrize(("fixed", "axes", "message"), [
-    ({}, {}, "no setting to search"),
-    ({"lr": 0.1}, {"lr": Choice((0.1, 0.2))}, "lr is in .space. and also fixed to 0.1"),
-    ({}, {"lr": Choice(())}, "lr has no value"),
-    ({}, {"lr": Choice((0.1, 0.1))}, "lr names a value twice"),
-    ({}, {"seed": Choice((0, 1))}, "--seeds N repeats the winner"),
-    ({}, {"lr": Choice((0.1, -1.0))}, "no trial could have lr -1.0: lr must be above 0"),
-    ({}, {"learning_rate": Choice((0.1,))}, "there is no setting 'learning_rate'"),
-    ({}, {"aggregator": Choice(("mean", "max"))}, "aggregator must be one of"),
-    ({"num_layers": 2}, {"sample_sizes": Choice(((5, 5), (5,)))}, "one number for each of the 2 layers"),
-    ({}, {"dropout": make_range("dropout", 0.0, 1.0)}, "dropout must be at least 0 and below 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fixed", "axes", "message"),
+    [
+        ({}, {}, "no setting to search"),
+        ({"lr": 0.1}, {"lr": Choice((0.1, 0.2))}, "lr is in .space. and also fixed to 0.1"),
+        ({}, {"lr": Choice(())}, "lr has no value"),
+        ({}, {"lr": Choice((0.1, 0.1))}, "lr names a value twice"),
+        ({}, {"seed": Choice((0, 1))}, "--seeds N repeats the winner"),
+        ({}, {"lr": Choice((0.1, -1.0))}, "no trial could have lr -1.0: lr must be above 0"),
+        ({}, {"learning_rate": Choice((0.1,))}, "there is no setting 'learning_rate'"),
+        ({}, {"aggregator": Choice(("mean", "max"))}, "aggregator must be one of"),
+        ({"num_layers": 2}, {"sample_sizes": Choice(((5, 5), (5,)))}, "one number for each of the 2 layers"),
+        ({}, {"dropout": make_range("dropout", 0.0, 1.0)}, "dropout must be at least 0 and below 1"),
+    ],
+)
 def test_a_space_that_no_trial_could_use_is_refused(fixed: dict[str, Any], axes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Space(fixed, axes)
 
 
-@pytest.mark.parametrize(("values", "message"), [
-    ({"low": 1.0, "high": 1.0}, "low must be below high"),
-    ({"low": 0.0, "high": float("inf")}, "both finite"),
-    ({"low": 0.0, "high": 1.0, "log": True}, "log = true needs low above 0"),
-    ({"low": 0.1, "high": 1.0, "log": True, "step": 0.1}, "log or step, not both"),
-    ({"low": 0.1, "high": 1.0, "step": 2.0}, "at most high - low = 0.9"),
-    ({"low": 0.1, "high": 1.0, "step": 0.0}, "step must be above 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"low": 1.0, "high": 1.0}, "low must be below high"),
+        ({"low": 0.0, "high": float("inf")}, "both finite"),
+        ({"low": 0.0, "high": 1.0, "log": True}, "log = true needs low above 0"),
+        ({"low": 0.1, "high": 1.0, "log": True, "step": 0.1}, "log or step, not both"),
+        ({"low": 0.1, "high": 1.0, "step": 2.0}, "at most high - low = 0.9"),
+        ({"low": 0.1, "high": 1.0, "step": 0.0}, "step must be above 0"),
+    ],
+)
 def test_a_range_that_makes_no_sense_is_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         make_range("lr", **values)

@@ -178,21 +178,24 @@ def test_a_node_that_arrives_later_gets_the_vector_it_would_have_had() -> None:
     torch.testing.assert_close(model.embed(after), model.embed(graph), atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("settings", "message"), [
-    ({"aggregator": "median"}, "aggregator must be one of mean, gcn, lstm, pool, meanpool"),
-    ({"sample_sizes": (25, 10), "num_layers": 3}, "one number for each of the 3 layers"),
-    ({"sample_sizes": ()}, "sample_sizes"),
-    ({"sample_sizes": (5, 0)}, "sample_sizes"),
-    ({"lr": 0.0}, "lr must be above 0"),
-    ({"epochs": 0}, "epochs must be at least 1"),
-    ({"task": "magic"}, "task must be one of"),
-    ({"form": "tensorflow"}, "form must be one of"),
-    ({"dropout": 1.0}, "dropout"),
-    ({"max_degree": 0}, "max_degree"),
-    ({"inference": "psychic"}, "inference must be one of"),
-    ({"wings": 2}, "no setting 'wings'"),
-    ({"task": "unsupervised", "patience": 2}, "patience"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"aggregator": "median"}, "aggregator must be one of mean, gcn, lstm, pool, meanpool"),
+        ({"sample_sizes": (25, 10), "num_layers": 3}, "one number for each of the 3 layers"),
+        ({"sample_sizes": ()}, "sample_sizes"),
+        ({"sample_sizes": (5, 0)}, "sample_sizes"),
+        ({"lr": 0.0}, "lr must be above 0"),
+        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"task": "magic"}, "task must be one of"),
+        ({"form": "tensorflow"}, "form must be one of"),
+        ({"dropout": 1.0}, "dropout"),
+        ({"max_degree": 0}, "max_degree"),
+        ({"inference": "psychic"}, "inference must be one of"),
+        ({"wings": 2}, "no setting 'wings'"),
+        ({"task": "unsupervised", "patience": 2}, "patience"),
+    ],
+)
 def test_a_wrong_setting_is_named(settings: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         gs.train(planted_graph(), None, **settings)

@@ -162,8 +162,13 @@ def test_a_sitting_ends_at_its_deadline_and_the_next_one_continues(tmp_path: Pat
 def test_a_trial_that_would_end_too_late_waits_for_the_next_sitting(tmp_path: Path, jobs: int) -> None:
     """What is expected of a label is what its longest trial took, under the same conditions."""
     here, there = {"hardware": "an abacus"}, {"hardware": "a slide rule"}
-    for about, label, seed, seconds in ((here, "long", 0, 1000.0), (here, "long", 1, 1.0), (there, "short", 0, 1000.0),
-                                        (here, "short", 1, 0.1), (here, "short one", 0, 1000.0)):  # fmt: skip
+    for about, label, seed, seconds in (
+        (here, "long", 0, 1000.0),
+        (here, "long", 1, 1.0),
+        (there, "short", 0, 1000.0),
+        (here, "short", 1, 0.1),
+        (here, "short one", 0, 1000.0),
+    ):
         TrialStore(tmp_path).add(Trial(label, {"seed": seed}), about, {"val": 0.0, "seconds": seconds})
     made: list[str] = []
     asked = [Trial(label, {"lr": 0.1, "seed": seed}) for seed in range(2) for label in ("short", "long")]

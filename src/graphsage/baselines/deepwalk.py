@@ -35,8 +35,15 @@ class DeepWalkConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, minimum in (("dim", 1), ("passes", 1), ("batch_size", 1), ("num_walks", 1), ("walk_length", 2),
-                              ("num_negatives", 1), ("seed", 0)):  # fmt: skip
+        for name, minimum in (
+            ("dim", 1),
+            ("passes", 1),
+            ("batch_size", 1),
+            ("num_walks", 1),
+            ("walk_length", 2),
+            ("num_negatives", 1),
+            ("seed", 0),
+        ):
             if getattr(self, name) < minimum:
                 raise ConfigError(f"{name} must be at least {minimum}; got {getattr(self, name)}")
         if not 0 < self.lr < math.inf:
@@ -113,9 +120,11 @@ def _grown(model: DeepWalk, num_nodes: int, config: DeepWalkConfig) -> DeepWalk:
     """The model with rows, not trained, for nodes that its training graph did not have."""
     before, dim = model.target.shape
     if num_nodes < before or dim != config.dim:
-        raise DataError(f"the model has vectors of {dim} numbers for {before} nodes, and the online step asks for "
-                        f"{config.dim} numbers and {num_nodes} nodes; give the training graph, or what it grew into, "
-                        "and the same dim")  # fmt: skip
+        raise DataError(
+            f"the model has vectors of {dim} numbers for {before} nodes, and the online step asks for "
+            f"{config.dim} numbers and {num_nodes} nodes; give the training graph, or what it grew into, "
+            "and the same dim"
+        )
     target, context = _initial(range(before, num_nodes), config, model.target.device)
     known = torch.nn.functional.pad(model.known, (0, num_nodes - before))
     return DeepWalk(torch.cat([model.target, target]), torch.cat([model.context, context]), known)
@@ -123,8 +132,9 @@ def _grown(model: DeepWalk, num_nodes: int, config: DeepWalkConfig) -> DeepWalk:
 
 def _check(graph: Graph, nodes: Tensor) -> None:
     if len(nodes) and not 0 <= int(nodes.min()) <= int(nodes.max()) < graph.num_nodes:
-        raise DataError(f"nodes must be rows of the graph, 0 to {graph.num_nodes - 1}; got {int(nodes.min())} to "
-                        f"{int(nodes.max())}")  # fmt: skip
+        raise DataError(
+            f"nodes must be rows of the graph, 0 to {graph.num_nodes - 1}; got {int(nodes.min())} to {int(nodes.max())}"
+        )
     if graph.graph_number is not None and len(torch.unique(graph.graph_number)) > 1:
         raise DataError(_ROTATED)
 
@@ -140,8 +150,14 @@ def _initial(nodes: range, config: DeepWalkConfig, device: torch.device) -> tupl
     return target, torch.zeros_like(target)
 
 
-def _descend(model: SkipGram, pairs: WalkPairs, negatives: Negatives, config: DeepWalkConfig, purpose: str,
-             allowed: Tensor | None = None) -> None:  # fmt: skip
+def _descend(
+    model: SkipGram,
+    pairs: WalkPairs,
+    negatives: Negatives,
+    config: DeepWalkConfig,
+    purpose: str,
+    allowed: Tensor | None = None,
+) -> None:
     """Every pair once in each pass, in an order of its own."""
     step = 0
     for number in range(config.passes):

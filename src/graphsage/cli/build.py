@@ -20,11 +20,15 @@ app.command("ppi")(build_paper.ppi)
 
 @app.command("setmm")
 def setmm_command(
-    source: Annotated[Path, typer.Option("--from", help="The database set.mm (Debian: metamath-databases).",
-                                         metavar="FILE", show_default=False)],
+    source: Annotated[
+        Path,
+        typer.Option(
+            "--from", help="The database set.mm (Debian: metamath-databases).", metavar="FILE", show_default=False
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", help="Folder to write.", metavar="FOLDER")] = Path("setmm-built"),
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Build the citation graph of theorems from Metamath's set.mm; `graphsage train FOLDER` reads the result.
 
     \b
@@ -45,16 +49,30 @@ def setmm_command(
 
 @app.command("debian")
 def debian_command(
-    packages: Annotated[list[str], typer.Option("--packages", metavar="RELEASE=FILE", show_default=False,
-                                                help="A release's Packages.xz; repeat, oldest release first.")],
-    translations: Annotated[list[str] | None, typer.Option(
-        "--translations", metavar="RELEASE=FILE", show_default=False,
-        help="Its Translation-en.bz2 with the long descriptions; may be repeated.")] = None,
-    out: Annotated[Path, typer.Option("--out", help="Folder for nodes.csv and edges.csv.",
-                                      metavar="FOLDER")] = Path("debian"),
+    packages: Annotated[
+        list[str],
+        typer.Option(
+            "--packages",
+            metavar="RELEASE=FILE",
+            show_default=False,
+            help="A release's Packages.xz; repeat, oldest release first.",
+        ),
+    ],
+    translations: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--translations",
+            metavar="RELEASE=FILE",
+            show_default=False,
+            help="Its Translation-en.bz2 with the long descriptions; may be repeated.",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for nodes.csv and edges.csv.", metavar="FOLDER")] = Path(
+        "debian"
+    ),
     overwrite: Overwrite = False,
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Build the tables of the Debian package graph from a mirror's package indexes.
 
     Each release's index is dists/RELEASE/main/binary-amd64/Packages.xz on any

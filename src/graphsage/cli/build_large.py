@@ -31,12 +31,13 @@ from graphsage.tables.spec import TableSpec
 def tables(
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("graph"),
     memory: Annotated[str, typer.Option("--memory", help="Most memory to use, such as 3GB.", metavar="SIZE")] = "4GB",
-    feature_type: Annotated[str, typer.Option("--feature-type", help="Dtype of the features.",
-                                              metavar="float32|float16")] = "float32",
+    feature_type: Annotated[
+        str, typer.Option("--feature-type", help="Dtype of the features.", metavar="float32|float16")
+    ] = "float32",
     overwrite: Overwrite = False,
     json: Json = False,
     **options: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Build a graph folder from two tables in bounded memory; `graphsage train FOLDER` reads the result.
 
     Edges are sorted on disk, beside FOLDER. Features are vectors as they are;
@@ -57,12 +58,21 @@ def tables(
     from graphsage.graph.external.size import parse_size
 
     with row_progress() as report:
-        built = build_large(TableSpec.from_dict(given), out, memory=parse_size(memory, "--memory"),
-                            feature_type=feature_type, report=report)  # fmt: skip
+        built = build_large(
+            TableSpec.from_dict(given),
+            out,
+            memory=parse_size(memory, "--memory"),
+            feature_type=feature_type,
+            report=report,
+        )
     if built.dropped:
         say(f"warning: {built.dropped:,} edges to unknown nodes are dropped")
-    facts = {"nodes": built.nodes, "stored_edges": built.stored_edges, "features": built.features,
-             "classes": built.classes}  # fmt: skip
+    facts = {
+        "nodes": built.nodes,
+        "stored_edges": built.stored_edges,
+        "features": built.features,
+        "classes": built.classes,
+    }
     if json:
         print_json({**facts, "dropped_edges": built.dropped, "out": str(out)})
     else:

@@ -27,8 +27,12 @@ def list_command(json: Json = False) -> None:
 
     known = {name: ABOUT.get(name, "") for name in BUILT_IN}
     if json:
-        print_json({"data": [{"name": name, "about": about} for name, about in known.items()],
-                    "formats": [{"format": form.name, "file": form.file} for form in FORMATS]})  # fmt: skip
+        print_json(
+            {
+                "data": [{"name": name, "about": about} for name, about in known.items()],
+                "formats": [{"format": form.name, "file": form.file} for form in FORMATS],
+            }
+        )
     else:
         print_columns(list(known.items()))
         print("\nor the PATH of")
@@ -41,12 +45,14 @@ def _where(file: str) -> str:
 
 @app.command("convert")
 def convert_command(
-    source: Annotated[str, typer.Argument(help="Data in any format that `graphsage data list` names.", metavar="IN",
-                                          show_default=False)],
+    source: Annotated[
+        str,
+        typer.Argument(help="Data in any format that `graphsage data list` names.", metavar="IN", show_default=False),
+    ],
     out: Annotated[Path, typer.Argument(help="Graph folder to write.", metavar="OUT", show_default=False)],
     overwrite: Overwrite = False,
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write data as a graph folder, with its splits: it opens at once, whatever its size.
 
     \b

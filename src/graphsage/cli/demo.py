@@ -89,9 +89,16 @@ def command(
     scores = compare(world)
     examples = look_up(world, seed)
     files = write(out, world)
-    report = {"data": DATA, "split": SPLIT, "seed": seed, "test_nodes": len(world.split.nodes("test")),
-              "micro_f1": scores, "examples": examples, "files": [str(path) for path in files],
-              "seconds": round(time.monotonic() - began, 1)}  # fmt: skip
+    report = {
+        "data": DATA,
+        "split": SPLIT,
+        "seed": seed,
+        "test_nodes": len(world.split.nodes("test")),
+        "micro_f1": scores,
+        "examples": examples,
+        "files": [str(path) for path in files],
+        "seconds": round(time.monotonic() - began, 1),
+    }
     if json:
         print_json(report)
     else:
@@ -113,8 +120,9 @@ def learn(out: Path, seed: int) -> World:
     with working("learning features from text"):
         data.with_features(split)
     with TrainingDisplay() as display:
-        model = train(data, SPLIT, Config(seed=seed), out=out / "model", on_event=display,
-                      about={"data": DATA, "split": SPLIT})  # fmt: skip
+        model = train(
+            data, SPLIT, Config(seed=seed), out=out / "model", on_event=display, about={"data": DATA, "split": SPLIT}
+        )
     with working("embedding all theorems"):
         graph = graph_for(model, data)
         z = model.embed(graph)
@@ -154,15 +162,19 @@ def look_up(world: World, seed: int) -> list[dict[str, Any]]:
     for row in np.random.default_rng(seed).choice(test, SHOWN, replace=False).tolist():
         near = (unit[known] @ unit[row]).topk(NEAREST)
         best = int(world.probabilities[row].argmax())
-        found.append({
-            "theorem": world.graph.id_of(row),
-            "comment": world.data.columns["comment"][row],
-            "part": world.part(row),
-            "predicted": world.name(best),
-            "probability": float(world.probabilities[row, best]),
-            "nearest": [{"theorem": world.graph.id_of(int(v)), "part": world.part(int(v)), "cosine": float(cosine)}
-                        for cosine, v in zip(near.values, known[near.indices], strict=True)],
-        })  # fmt: skip
+        found.append(
+            {
+                "theorem": world.graph.id_of(row),
+                "comment": world.data.columns["comment"][row],
+                "part": world.part(row),
+                "predicted": world.name(best),
+                "probability": float(world.probabilities[row, best]),
+                "nearest": [
+                    {"theorem": world.graph.id_of(int(v)), "part": world.part(int(v)), "cosine": float(cosine)}
+                    for cosine, v in zip(near.values, known[near.indices], strict=True)
+                ],
+            }
+        )
     return found
 
 
@@ -182,10 +194,14 @@ def write(out: Path, world: World) -> list[Path]:
     with working("writing"):
         embeddings = embedding_columns(world.graph, held_out, z) | {"part": truth}
         predictions = prediction_columns(world.model, world.graph, held_out, p) | {"part": truth}
-        draw_map(out / "map.png", project(world.z[test].numpy()), [world.part(row) for row in test.tolist()],
-                 title=f"{len(test):,} theorems that were not in the training graph",
-                 subtitle="GraphSAGE embeddings of Metamath's set.mm, first two principal components; "
-                          "color: part of mathematics")  # fmt: skip
+        draw_map(
+            out / "map.png",
+            project(world.z[test].numpy()),
+            [world.part(row) for row in test.tolist()],
+            title=f"{len(test):,} theorems that were not in the training graph",
+            subtitle="GraphSAGE embeddings of Metamath's set.mm, first two principal components; "
+            "color: part of mathematics",
+        )
         return [
             *write_table(out / "embeddings.parquet", embeddings),
             *write_table(out / "predictions.parquet", predictions),
@@ -197,8 +213,11 @@ def write(out: Path, world: World) -> list[Path]:
 def show(report: dict[str, Any], out: Path) -> None:
     from graphsage.cli.output import print_columns, shortened
 
-    names = {"features": "logistic regression on features", "graphsage": "GraphSAGE-mean",
-             "features_and_neighbors": "logistic regression on features + 2 hops of neighbor means"}  # fmt: skip
+    names = {
+        "features": "logistic regression on features",
+        "graphsage": "GraphSAGE-mean",
+        "features_and_neighbors": "logistic regression on features + 2 hops of neighbor means",
+    }
     print(f"\nmicro F1 on {report['test_nodes']:,} theorems that were not in the training graph")
     print_columns([[names[name], f"{f1:.4f}"] for name, f1 in report["micro_f1"].items()], indent="  ")
     print("\nnew theorems and the known ones nearest to them (cosine)")
@@ -209,7 +228,9 @@ def show(report: dict[str, Any], out: Path) -> None:
         print_columns([[f"{n['cosine']:.3f}", str(n["theorem"]), n["part"]] for n in example["nearest"]], indent="    ")
     print(f"\nwritten in {report['seconds']:.0f} s: {', '.join(report['files'])}")
     print("\ntry next")
-    for line in (f"graphsage evaluate {out / 'model'} --json",
-                 f"graphsage predict {out / 'model'} --out {out / 'all.csv'}",
-                 "graphsage train setmm --out run-by-date --split date"):  # fmt: skip
+    for line in (
+        f"graphsage evaluate {out / 'model'} --json",
+        f"graphsage predict {out / 'model'} --out {out / 'all.csv'}",
+        "graphsage train setmm --out run-by-date --split date",
+    ):
         print(f"  {line}")

@@ -29,17 +29,26 @@ if TYPE_CHECKING:
 
 def embed_command(
     run: Run,
-    out: Annotated[Path, typer.Option("--out", help="File to write: .parquet, .npy (ids go to .ids.json beside it), "
-                                      ".csv or .txt (word2vec's format).", metavar="FILE", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            help="File to write: .parquet, .npy (ids go to .ids.json beside it), .csv or .txt (word2vec's format).",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ],
     data: OtherData = None,
     node_ids: NodeIds = None,
     new_nodes: NewNodes = None,
     new_edges: NewEdges = None,
     new_only: NewOnly = False,
-    with_label: Annotated[bool, typer.Option("--with-label",
-                                             help="A column with the true class, where known.")] = False,
-    with_prediction: Annotated[bool, typer.Option("--with-prediction",
-                                                  help="A column with the predicted class.")] = False,
+    with_label: Annotated[
+        bool, typer.Option("--with-label", help="A column with the true class, where known.")
+    ] = False,
+    with_prediction: Annotated[
+        bool, typer.Option("--with-prediction", help="A column with the predicted class.")
+    ] = False,
     inference: Inference = None,
     memory: Memory = None,
     workers: Workers = None,
@@ -48,7 +57,7 @@ def embed_command(
     resume_dir: ResumeDir = None,
     device: Device = "auto",
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write the embeddings of nodes, also of nodes and graphs the model never saw.
 
     \b
@@ -66,9 +75,16 @@ def embed_command(
     asked = Asked(run, data, node_ids, new_nodes, new_edges, new_only)
     blocks = Blocks(memory, workers, ray, layer_dtype, resume_dir)
     if blocks.asked():
-        blocks.refuse_with({"--node-ids": node_ids, "--new-nodes": new_nodes, "--new-edges": new_edges,
-                            "--new-only": new_only, "--inference sampled": inference == "sampled",
-                            f"--device {device}": device not in ("auto", "cpu")})  # fmt: skip
+        blocks.refuse_with(
+            {
+                "--node-ids": node_ids,
+                "--new-nodes": new_nodes,
+                "--new-edges": new_edges,
+                "--new-only": new_only,
+                "--inference sampled": inference == "sampled",
+                f"--device {device}": device not in ("auto", "cpu"),
+            }
+        )
         _embed_in_blocks(asked, blocks, out, with_label, with_prediction, json)
         return
     found = _embedded(asked, inference, device, needs_head=with_prediction)
@@ -102,14 +118,23 @@ def _embed_in_blocks(
     work = blocks.resume_dir or out.with_name(f"{out.name}.work")
     found = embed(opened, blocks, work)
     with block_progress("writing") as on_block:
-        batches = embedding_batches(found, opened.graph, opened.model if with_prediction else None,
-                                    with_label=with_label, on_block=on_block)  # fmt: skip
+        batches = embedding_batches(
+            found, opened.graph, opened.model if with_prediction else None, with_label=with_label, on_block=on_block
+        )
         made = write_batches(out, batches, found.num_nodes)
     if blocks.resume_dir is None:
         shutil.rmtree(work)
     if json:
-        print_json({"nodes": found.num_nodes, "dim": found.dim, "inference": "exact", "data": opened.spec,
-                    "blocks": found.blocks, "files": [str(path) for path in made]})  # fmt: skip
+        print_json(
+            {
+                "nodes": found.num_nodes,
+                "dim": found.dim,
+                "inference": "exact",
+                "data": opened.spec,
+                "blocks": found.blocks,
+                "files": [str(path) for path in made],
+            }
+        )
     else:
         files = ", ".join(str(path) for path in reversed(made))
         print(f"embeddings of {found.num_nodes:,} nodes (exact inference in {found.blocks:,} blocks): {files}")
@@ -117,8 +142,9 @@ def _embed_in_blocks(
 
 def predict_command(
     run: Run,
-    out: Annotated[Path, typer.Option("--out", help="File to write: .parquet or .csv.", metavar="FILE",
-                                      show_default=False)],
+    out: Annotated[
+        Path, typer.Option("--out", help="File to write: .parquet or .csv.", metavar="FILE", show_default=False)
+    ],
     data: OtherData = None,
     node_ids: NodeIds = None,
     new_nodes: NewNodes = None,
@@ -127,7 +153,7 @@ def predict_command(
     inference: Inference = None,
     device: Device = "auto",
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write the predicted class of nodes (or their labels) and the probability of every class.
 
     \b

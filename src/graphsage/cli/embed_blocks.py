@@ -52,8 +52,12 @@ class Blocks:
     resume_dir: Path | None
 
     def asked(self) -> bool:
-        others = {"--workers": self.workers, "--ray": self.ray, "--layer-dtype": self.layer_dtype,
-                  "--resume-dir": self.resume_dir}  # fmt: skip
+        others = {
+            "--workers": self.workers,
+            "--ray": self.ray,
+            "--layer-dtype": self.layer_dtype,
+            "--resume-dir": self.resume_dir,
+        }
         for flag, value in others.items():
             if value is not None and self.memory is None:
                 raise ConfigError(f"{flag} is for inference in blocks; say how much memory that may take: --memory 4GB")
@@ -79,9 +83,16 @@ def embed(opened: "Opened", blocks: Blocks, work: Path) -> "Embedded":
     capped = None if opened.stored is None else opened.stored.capped_folder
     with executor_for(blocks.ray, workers, memory, say) as executor, block_progress("embedding") as on_block:
         found = embed_in_blocks(
-            opened.model, folder, work, memory=memory, workers=workers, store=blocks.layer_dtype or "float32",
-            executor=executor, on_block=on_block, capped=capped,
-        )  # fmt: skip
+            opened.model,
+            folder,
+            work,
+            memory=memory,
+            workers=workers,
+            store=blocks.layer_dtype or "float32",
+            executor=executor,
+            on_block=on_block,
+            capped=capped,
+        )
     if found.kept:
         say(f"continued in {work}: {found.kept:,} of {found.blocks:,} blocks were there")
     if found.damaged:

@@ -59,5 +59,13 @@ def command(
     if json:
         print_json(facts)
     else:
-        print_facts(facts | {"split": f"{part} of {name}", "nodes": f"{f1.nodes:,}", "micro_f1": f"{f1.micro:.4f}",
-                             "macro_f1": f"{f1.macro:.4f}", "split_name": None})  # fmt: skip
+        print_facts(
+            facts
+            | {
+                "split": f"{part} of {name}",
+                "nodes": f"{f1.nodes:,}",
+                "micro_f1": f"{f1.micro:.4f}",
+                "macro_f1": f"{f1.macro:.4f}",
+                "split_name": None,
+            }
+        )

@@ -15,10 +15,12 @@ TOP = 10
 
 
 def command(
-    what: Annotated[str, typer.Argument(help="A run's folder, or data as in `graphsage train`.", metavar="RUN|DATA",
-                                        show_default=False)],
+    what: Annotated[
+        str,
+        typer.Argument(help="A run's folder, or data as in `graphsage train`.", metavar="RUN|DATA", show_default=False),
+    ],
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Describe a trained model or a data set.
 
     \b
@@ -52,10 +54,15 @@ def run_facts(folder: Path) -> dict[str, Any]:
 
     if not (folder / "config.json").exists():
         remembered = from_file(folder / RUN_FILE)
-        return {"kind": "run", "run": str(folder), "finished": False,
-                "data": remembered.data or " + ".join(str(remembered.tables[n]) for n in ("nodes", "edges")
-                                                      if n in remembered.tables),
-                "split": remembered.split, "settings": remembered.values}  # fmt: skip
+        return {
+            "kind": "run",
+            "run": str(folder),
+            "finished": False,
+            "data": remembered.data
+            or " + ".join(str(remembered.tables[n]) for n in ("nodes", "edges") if n in remembered.tables),
+            "split": remembered.split,
+            "settings": remembered.values,
+        }
     model, bundle = load(folder), read_config(folder)
     parameters = [*model.encoder.parameters(), *([] if model.head is None else model.head.parameters())]
     return {
@@ -98,8 +105,14 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
         "directed": graph.directed,
         "isolated_nodes": int((degrees == 0).sum()),
         "self_loops": graph.num_self_loops,
-        "degree": {"min": int(degrees.min()), "median": float(np.median(degrees)), "mean": float(degrees.mean()),
-                   "max": int(degrees.max())} if n else None,
+        "degree": {
+            "min": int(degrees.min()),
+            "median": float(np.median(degrees)),
+            "mean": float(degrees.mean()),
+            "max": int(degrees.max()),
+        }
+        if n
+        else None,
         "components": int(components),
         "features": graph.num_features,
         "columns": None if data.plan is None else list(data.plan.columns),
@@ -109,7 +122,7 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
         "classes": _class_counts(data),
         "splits": {name: data.split(name).sizes() for name in data.split_names},
         "default_split": data.default_split,
-    }  # fmt: skip
+    }
 
 
 def _unlabeled(labels: Any) -> int | None:
@@ -134,26 +147,36 @@ def show_run(facts: dict[str, Any]) -> None:
     from graphsage.cli.output import print_facts, shortened
 
     if not facts["finished"]:
-        print_facts({"run": facts["run"], "data": facts["data"], "split": facts["split"],
-                     "state": f"not finished; graphsage train --out {facts['run']} --resume"})  # fmt: skip
+        print_facts(
+            {
+                "run": facts["run"],
+                "data": facts["data"],
+                "split": facts["split"],
+                "state": f"not finished; graphsage train --out {facts['run']} --resume",
+            }
+        )
     else:
         training = facts["training"] or {}
         best = training.get("best_val_f1")
         classes = facts["classes"] or []
         kind = "labels" if facts["multilabel"] else "classes"
-        print_facts({
-            "run": facts["run"],
-            "data": facts["data"],
-            "split": facts["split"],
-            "bundle": f"format {facts['bundle_format']}, written by graphsage {facts['graphsage']}",
-            "parameters": f"{facts['parameters']:,}",
-            "input": f"{facts['features']} features"
-                     + (f" from {_made_of(facts['columns'])}" if facts["columns"] else ""),
-            "output": f"{facts['dim']} numbers a node",
-            kind: f"{facts['num_classes'] or len(classes)} ({shortened(', '.join(classes), 80)})" if classes else None,
-            "training": f"{training['steps']:,} steps, {training['seconds']:.1f} s" if training else None,
-            "best val F1": None if best is None else f"{best:.4f}",
-        })  # fmt: skip
+        print_facts(
+            {
+                "run": facts["run"],
+                "data": facts["data"],
+                "split": facts["split"],
+                "bundle": f"format {facts['bundle_format']}, written by graphsage {facts['graphsage']}",
+                "parameters": f"{facts['parameters']:,}",
+                "input": f"{facts['features']} features"
+                + (f" from {_made_of(facts['columns'])}" if facts["columns"] else ""),
+                "output": f"{facts['dim']} numbers a node",
+                kind: f"{facts['num_classes'] or len(classes)} ({shortened(', '.join(classes), 80)})"
+                if classes
+                else None,
+                "training": f"{training['steps']:,} steps, {training['seconds']:.1f} s" if training else None,
+                "best val F1": None if best is None else f"{best:.4f}",
+            }
+        )
     print("\nsettings")
     print_facts({f"  {name}": _shown(value) for name, value in (facts["settings"] or {}).items()})
 
@@ -173,17 +196,20 @@ def show_data(facts: dict[str, Any]) -> None:
     features = f"{facts['features']}" if facts["features"] else None
     if facts["columns"]:
         features = f"from {', '.join(facts['columns'])}"
-    print_facts({
-        "data": facts["data"],
-        "nodes": f"{facts['nodes']:,} ({facts['isolated_nodes']:,} isolated)",
-        "edges": f"{facts['edges']:,} {'directed' if facts['directed'] else 'undirected'}, "
-                 f"{facts['self_loops']:,} self loops",
-        "degree": degree and f"min {degree['min']:,}, median {degree['median']:,g}, mean {degree['mean']:.1f}, "
-                             f"max {degree['max']:,}",
-        "components": f"{facts['components']:,}",
-        "features": features or "none",
-        "labels" if facts["multilabel"] else "classes": facts["num_classes"] or "none",
-    })  # fmt: skip
+    print_facts(
+        {
+            "data": facts["data"],
+            "nodes": f"{facts['nodes']:,} ({facts['isolated_nodes']:,} isolated)",
+            "edges": f"{facts['edges']:,} {'directed' if facts['directed'] else 'undirected'}, "
+            f"{facts['self_loops']:,} self loops",
+            "degree": degree
+            and f"min {degree['min']:,}, median {degree['median']:,g}, mean {degree['mean']:.1f}, "
+            f"max {degree['max']:,}",
+            "components": f"{facts['components']:,}",
+            "features": features or "none",
+            "labels" if facts["multilabel"] else "classes": facts["num_classes"] or "none",
+        }
+    )
     classes = facts["classes"] or []
     print_columns([[shortened(c["name"], 60), f"{c['nodes']:,}"] for c in classes[:TOP]], indent="  ", right=(1,))
     if len(classes) > TOP:

@@ -42,8 +42,10 @@ def print_columns(rows: Sequence[Sequence[str]], indent: str = "", right: Sequen
     """Rows of words as aligned columns on stdout; the columns numbered in `right` are flush right."""
     widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))] if rows else []
     for row in rows:
-        cells = [word.rjust(width) if c in right else word.ljust(width)
-                 for c, (word, width) in enumerate(zip(row, widths, strict=True))]  # fmt: skip
+        cells = [
+            word.rjust(width) if c in right else word.ljust(width)
+            for c, (word, width) in enumerate(zip(row, widths, strict=True))
+        ]
         print((indent + "   ".join(cells)).rstrip())
 
 
@@ -116,8 +118,9 @@ class TrainingDisplay:
 
     def __enter__(self) -> "TrainingDisplay":
         if self.shown and sys.stderr.isatty():
-            self.live = _progress("{task.description}", "loss {task.fields[loss]}", "{task.fields[f1]}",
-                                  "{task.fields[speed]} seeds/s")  # fmt: skip
+            self.live = _progress(
+                "{task.description}", "loss {task.fields[loss]}", "{task.fields[f1]}", "{task.fields[speed]} seeds/s"
+            )
             self.task = self.live.add_task("preparing", total=None, loss="-", f1="", speed="-")
             self.live.start()
         return self
@@ -138,9 +141,14 @@ class TrainingDisplay:
         if event.val_f1 is not None:
             self.last_f1 = f"val F1 {event.val_f1:.4f}"
         self.live.update(
-            self.task, description=f"epoch {event.epoch}/{event.epochs}", completed=event.step, total=event.steps,
-            loss=f"{event.loss:.4f}", f1=self.last_f1, speed=f"{event.seeds_per_second:,.0f}",
-        )  # fmt: skip
+            self.task,
+            description=f"epoch {event.epoch}/{event.epochs}",
+            completed=event.step,
+            total=event.steps,
+            loss=f"{event.loss:.4f}",
+            f1=self.last_f1,
+            speed=f"{event.seeds_per_second:,.0f}",
+        )
 
     def _line(self, text: str) -> None:
         self.last = time.monotonic()
@@ -171,5 +179,11 @@ def _progress(*texts: str) -> "Progress":
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     first, *rest = [TextColumn(text) for text in texts]
-    return Progress(first, BarColumn(bar_width=24), *rest, TimeRemainingColumn(compact=True),
-                    console=Console(stderr=True), transient=True)  # fmt: skip
+    return Progress(
+        first,
+        BarColumn(bar_width=24),
+        *rest,
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        transient=True,
+    )

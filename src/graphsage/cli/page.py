@@ -14,8 +14,9 @@ from graphsage.atomic import atomic_file
 from graphsage.cli.picture import COLORS, REST
 
 
-def write_page(path: Path, places: npt.NDArray[Any], classes: Sequence[str], ids: Sequence[str], *, title: str,
-               subtitle: str) -> None:  # fmt: skip
+def write_page(
+    path: Path, places: npt.NDArray[Any], classes: Sequence[str], ids: Sequence[str], *, title: str, subtitle: str
+) -> None:
     """places (N, 2), one class and one id a point. The largest classes have a color of their own."""
     low, high = places.min(axis=0), places.max(axis=0)
     scaled = (places - low) / np.maximum(high - low, 1e-12).max()

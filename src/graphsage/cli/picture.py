@@ -45,8 +45,15 @@ def draw_map(path: Path, places: npt.NDArray[Any], classes: Sequence[str], *, ti
     if others.any():
         rest = f"{len(set(named[others]))} smaller classes ({others.sum():,})"
         axes.scatter([], [], s=38, c=REST, linewidths=0, label=rest)
-    figure.legend(loc="center left", bbox_to_anchor=(0.725, 0.455), frameon=False, fontsize=9.5, labelcolor=INK,
-                  handletextpad=0.3, labelspacing=0.8)  # fmt: skip
+    figure.legend(
+        loc="center left",
+        bbox_to_anchor=(0.725, 0.455),
+        frameon=False,
+        fontsize=9.5,
+        labelcolor=INK,
+        handletextpad=0.3,
+        labelspacing=0.8,
+    )
     figure.text(0.035, 0.945, title, fontsize=17, fontweight="bold", color=INK)
     figure.text(0.035, 0.906, subtitle, fontsize=10.5, color=FAINT)
     with atomic_file(path) as temporary:
@@ -59,9 +66,18 @@ def _label(axes: Any, places: npt.NDArray[Any], name: str, color: str, taken: Se
 
     anchor = np.median(places, axis=0)
     text = axes.annotate(
-        name, anchor, xytext=(0, 0), textcoords="offset points", ha="center", va="center", fontsize=9.5,
-        fontweight="bold", color=_darker(color), path_effects=[withStroke(linewidth=3.5, foreground="white")], zorder=5,
-    )  # fmt: skip
+        name,
+        anchor,
+        xytext=(0, 0),
+        textcoords="offset points",
+        ha="center",
+        va="center",
+        fontsize=9.5,
+        fontweight="bold",
+        color=_darker(color),
+        path_effects=[withStroke(linewidth=3.5, foreground="white")],
+        zorder=5,
+    )
     renderer = axes.figure.canvas.get_renderer()
     inside = axes.get_window_extent(renderer)
     for offset in _spiral():

@@ -88,11 +88,28 @@ def command(
     inference = whole_graph(graph, config, on, rates)
     weights, steps = num_weights(graph, config), num_steps(config, targets)
     if json:
-        sizes = {"nodes": graph.nodes, "edges": graph.edges, "dim": feature_dim, "precision": feature_type,
-                 "classes": classes, "folder_bytes": graph.folder_bytes}  # fmt: skip
-        print_json({"graph": sizes, "targets": targets, "steps": steps, "parameters": weights, "machines": machines,
-                    "workers": workers, "measured_on": machine(), "error_factor": ERROR_FACTOR,
-                    "training_epoch": training.as_dict(), "inference": inference.as_dict()})  # fmt: skip
+        sizes = {
+            "nodes": graph.nodes,
+            "edges": graph.edges,
+            "dim": feature_dim,
+            "precision": feature_type,
+            "classes": classes,
+            "folder_bytes": graph.folder_bytes,
+        }
+        print_json(
+            {
+                "graph": sizes,
+                "targets": targets,
+                "steps": steps,
+                "parameters": weights,
+                "machines": machines,
+                "workers": workers,
+                "measured_on": machine(),
+                "error_factor": ERROR_FACTOR,
+                "training_epoch": training.as_dict(),
+                "inference": inference.as_dict(),
+            }
+        )
         return
     here = machine()
     folder = shown_size(graph.folder_bytes)

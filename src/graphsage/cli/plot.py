@@ -14,16 +14,24 @@ if TYPE_CHECKING:
 
 def command(
     run: Run,
-    out: Annotated[Path, typer.Option("--out", help="File to write: .png, or .html to move around in, offline.",
-                                      metavar="FILE", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            help="File to write: .png, or .html to move around in, offline.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ],
     data: OtherData = None,
     part: Part = "all",
-    method: Annotated[str, typer.Option("--method", help="pca, or tsne (slower, needs openTSNE).",
-                                        metavar="pca|tsne")] = "pca",
+    method: Annotated[
+        str, typer.Option("--method", help="pca, or tsne (slower, needs openTSNE).", metavar="pca|tsne")
+    ] = "pca",
     inference: Inference = None,
     device: Device = "auto",
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Draw the embeddings in two dimensions, colored by class (by prediction where the class is unknown).
 
     \b

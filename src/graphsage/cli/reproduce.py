@@ -9,40 +9,86 @@ from graphsage.cli.options import Device, Json
 
 
 def command(
-    what: Annotated[str, typer.Argument(
-        help="all, table1, figure2a, figure2b, depth, figure3, pooling, rotation, theory, facts, wilcoxon, claims "
-             "or report.", metavar="WHAT", show_default=False)],
-    data: Annotated[list[str] | None, typer.Option(
-        "--data", metavar="NAME[=PATH]", show_default=False,
-        help="Data: setmm (built in, stands in for the citation graph), ppi=PATH, reddit=PATH, debian=FOLDER, or "
-             "any name with a path that `graphsage train` reads. May be repeated.")] = None,
-    profile: Annotated[str, typer.Option("--profile", metavar="quick|full",
-                                         help="quick: trends on 2 cores within an hour. full: the paper's settings, "
-                                              "for a GPU.")] = "quick",
-    seeds: Annotated[int | None, typer.Option("--seeds", help="Runs of every chosen setting.", min=1,
-                                              show_default="quick 1, full 5")] = None,
-    out: Annotated[Path, typer.Option("--out", help="Folder for results, pictures, report and trials.",
-                                      metavar="FOLDER")] = Path("results"),
-    jobs: Annotated[int | None, typer.Option(
-        "--jobs", min=1, show_default="one a core; 1 on a GPU",
-        help="Trials made at once, with one thread each; 1: one with all threads.")] = None,
-    minutes: Annotated[float | None, typer.Option(
-        "--minutes", show_default="no end",
-        help="Time budget: skips trials expected to exceed it, by the longest earlier trial of the same label. Exit "
-             "code 3 if trials are left. 0 makes no trial and rebuilds the results from the finished ones.")] = None,
-    only: Annotated[str, typer.Option(
-        "--only", metavar="WORD,...", show_default=False,
-        help="Make a part of table1: tasks, forms and aggregators, such as supervised,paper,mean.")] = "",
-    rates: Annotated[str, typer.Option("--rates", metavar="LR,...", show_default="all of the profile's",
-                                       help="Make only these learning rates of the sweeps.")] = "",
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="all, table1, figure2a, figure2b, depth, figure3, pooling, rotation, theory, facts, wilcoxon, claims "
+            "or report.",
+            metavar="WHAT",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            metavar="NAME[=PATH]",
+            show_default=False,
+            help="Data: setmm (built in, stands in for the citation graph), ppi=PATH, reddit=PATH, debian=FOLDER, or "
+            "any name with a path that `graphsage train` reads. May be repeated.",
+        ),
+    ] = None,
+    profile: Annotated[
+        str,
+        typer.Option(
+            "--profile",
+            metavar="quick|full",
+            help="quick: trends on 2 cores within an hour. full: the paper's settings, for a GPU.",
+        ),
+    ] = "quick",
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", help="Runs of every chosen setting.", min=1, show_default="quick 1, full 5")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for results, pictures, report and trials.", metavar="FOLDER")
+    ] = Path("results"),
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            min=1,
+            show_default="one a core; 1 on a GPU",
+            help="Trials made at once, with one thread each; 1: one with all threads.",
+        ),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            "--minutes",
+            show_default="no end",
+            help="Time budget: skips trials expected to exceed it, by the longest earlier trial of the same label. "
+            "Exit code 3 if trials are left. 0 makes no trial and rebuilds the results from the finished ones.",
+        ),
+    ] = None,
+    only: Annotated[
+        str,
+        typer.Option(
+            "--only",
+            metavar="WORD,...",
+            show_default=False,
+            help="Make a part of table1: tasks, forms and aggregators, such as supervised,paper,mean.",
+        ),
+    ] = "",
+    rates: Annotated[
+        str,
+        typer.Option(
+            "--rates",
+            metavar="LR,...",
+            show_default="all of the profile's",
+            help="Make only these learning rates of the sweeps.",
+        ),
+    ] = "",
     small: Annotated[bool, typer.Option("--small", help="Make only the small models of pool and LSTM.")] = False,
-    no_deepwalk: Annotated[bool, typer.Option("--no-deepwalk",
-                                              help="Make no DeepWalk trials (table1, figure3).")] = False,
-    tf32: Annotated[bool, typer.Option(
-        "--tf32", help="Multiply in TF32 on a GPU: halves the time of pool and LSTM. Results record it.")] = False,
+    no_deepwalk: Annotated[
+        bool, typer.Option("--no-deepwalk", help="Make no DeepWalk trials (table1, figure3).")
+    ] = False,
+    tf32: Annotated[
+        bool,
+        typer.Option("--tf32", help="Multiply in TF32 on a GPU: halves the time of pool and LSTM. Results record it."),
+    ] = False,
     device: Device = "auto",
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Reproduce the paper: every table and figure beside its published values, and which claims hold.
 
     Each run is kept as a line of FOLDER/trials/PROFILE/EXPERIMENT.jsonl: after
@@ -69,9 +115,22 @@ def command(
     else:
         names(what)  # check the name before the device
         at_once = jobs or (1 if choose_device(device).type == "cuda" else cores())
-        session = open_session(data or [], profile, out, what=what, only=only, seeds=seeds, jobs=at_once, device=device,
-                               minutes=minutes, rates=rates, small=small,
-                               walks=not no_deepwalk, tf32=tf32, on_done=tell)  # fmt: skip
+        session = open_session(
+            data or [],
+            profile,
+            out,
+            what=what,
+            only=only,
+            seeds=seeds,
+            jobs=at_once,
+            device=device,
+            minutes=minutes,
+            rates=rates,
+            small=small,
+            walks=not no_deepwalk,
+            tf32=tf32,
+            on_done=tell,
+        )
         try:
             written = [str(path) for path in reproduce(what, session)]
         except Unfinished as more:

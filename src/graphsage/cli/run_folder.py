@@ -11,8 +11,15 @@ from graphsage.cli.opening import holds_run
 from graphsage.errors import ConfigError, OutputError
 
 CHECKPOINT = "checkpoint.safetensors"
-RUN_FILES = ("config.json", "model.safetensors", "features.json", "features.safetensors", CHECKPOINT, "log.jsonl",
-             "run.toml")  # fmt: skip
+RUN_FILES = (
+    "config.json",
+    "model.safetensors",
+    "features.json",
+    "features.safetensors",
+    CHECKPOINT,
+    "log.jsonl",
+    "run.toml",
+)
 DATA_FOLDER = "data"  # the graph that the run keeps; `train` replaces it (inference.stored_data)
 JOB_FILE = ".job.part"  # which job began the run; named as what a killed process leaves behind
 
@@ -31,8 +38,10 @@ class RunFolder:
             return
         if holds_run(self.path):
             if not self.overwrite:
-                raise OutputError(f"{self.path} already holds a run; continue it with --resume, replace it with "
-                                  "--overwrite, or choose another --out")  # fmt: skip
+                raise OutputError(
+                    f"{self.path} already holds a run; continue it with --resume, replace it with "
+                    "--overwrite, or choose another --out"
+                )
         elif others := sorted(path.name for path in self.path.iterdir() if not _ours(path)):
             raise OutputError(f"{self.path} is not empty (it holds {others[0]}) and is not a run; choose another --out")
 

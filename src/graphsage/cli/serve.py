@@ -13,23 +13,38 @@ from graphsage.serving.settings import Settings
 
 @with_settings(Settings, {"Limits": ("max_waiting", "deadline", "compact_after")})
 def command(
-    run: Annotated[Path | None, typer.Argument(help="Folder that `graphsage train` wrote.", metavar="RUN",
-                                               show_default=False)] = None,
-    graph: Annotated[Path | None, typer.Option("--graph", help="Folder of the live graph; made of the run's own data "
-                                               "where it is not there yet.", metavar="FOLDER",
-                                               show_default=False)] = None,
-    data: Annotated[str | None, typer.Option("--data", help="Begin with this data instead of the run's own.",
-                                             metavar="DATA", show_default=False)] = None,
+    run: Annotated[
+        Path | None, typer.Argument(help="Folder that `graphsage train` wrote.", metavar="RUN", show_default=False)
+    ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            "--graph",
+            help="Folder of the live graph; made of the run's own data where it is not there yet.",
+            metavar="FOLDER",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data", help="Begin with this data instead of the run's own.", metavar="DATA", show_default=False
+        ),
+    ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve the demo's model, trained first if need be.")] = False,
     host: Annotated[str, typer.Option("--host", help="Address to bind.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
-    api_keys: Annotated[Path | None, typer.Option("--api-keys", help="File with lines `read KEY` and `write KEY`.",
-                                              metavar="FILE", show_default=False)] = None,
+    api_keys: Annotated[
+        Path | None,
+        typer.Option(
+            "--api-keys", help="File with lines `read KEY` and `write KEY`.", metavar="FILE", show_default=False
+        ),
+    ] = None,
     inference: Inference = None,
     map_method: Annotated[str, typer.Option("--map", help="How the map is drawn.", metavar="pca|tsne")] = "pca",
     threads: Annotated[int, typer.Option("--threads", help="Threads of a micro-batch.", min=1)] = 1,
     **options: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Serve embeddings, predictions, search and a map of a graph that grows.
 
     One process serves one live graph. API on /v1, its description on /docs, the map
@@ -59,9 +74,18 @@ def command(
     settings = Settings(**converted(Settings, options))
     check_address(host, known)
     _make_store(run, graph, data)
-    serve(run, graph, host=host, port=port, keys=known, settings=settings, inference=inference,
-          map_method=map_method, threads=threads,
-          on_start=lambda at: say(f"serving {graph} on {at}   map {at}/   API {at}/docs"))  # fmt: skip
+    serve(
+        run,
+        graph,
+        host=host,
+        port=port,
+        keys=known,
+        settings=settings,
+        inference=inference,
+        map_method=map_method,
+        threads=threads,
+        on_start=lambda at: say(f"serving {graph} on {at}   map {at}/   API {at}/docs"),
+    )
 
 
 def _make_store(run: Path, folder: Path, data: str | None) -> None:
@@ -76,8 +100,9 @@ def _make_store(run: Path, folder: Path, data: str | None) -> None:
             raise ConfigError(f"{folder} is a live graph already; leave out --data, or choose another folder")
         return
     if folder.exists() and any(folder.iterdir()):
-        raise ConfigError(f"{folder} is not a live graph; to begin with that data, give it as --data and another "
-                          "folder as --graph")  # fmt: skip
+        raise ConfigError(
+            f"{folder} is not a live graph; to begin with that data, give it as --data and another folder as --graph"
+        )
     opened = open_run(run, data, "cpu")
     say(f"making the live graph {folder} of {opened.data.name}: {opened.graph.num_nodes:,} nodes")
     with working(f"writing {folder}"):

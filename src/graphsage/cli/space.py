@@ -47,8 +47,10 @@ def _axis(name: str, value: Any, path: Path) -> "Choice | Range":
         return Choice(tuple(checked({name: one}, where)[name] for one in value))
     if isinstance(value, dict):
         return _range(name, value, path)
-    raise ConfigError(f"{path}: [space]: {name} must be a list of choices or a range {{ low = ..., high = ... }}; got "
-                      f"{value!r}; a setting that is the same in every trial goes above [space]")  # fmt: skip
+    raise ConfigError(
+        f"{path}: [space]: {name} must be a list of choices or a range {{ low = ..., high = ... }}; got "
+        f"{value!r}; a setting that is the same in every trial goes above [space]"
+    )
 
 
 def _range(name: str, value: dict[str, Any], path: Path) -> "Range":

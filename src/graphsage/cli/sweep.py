@@ -18,41 +18,94 @@ MORE = 3  # exit code: there is more to do
 
 
 def command(
-    data: Annotated[str | None, typer.Argument(
-        help="What to train on, as for `graphsage train`; two tables go into the file of --space, under [data].",
-        metavar="DATA", show_default="data of the file")] = None,
-    space: Annotated[str, typer.Option(
-        "--space", metavar="FILE|paper", show_default=False,
-        help="TOML file with a table [space] of settings to search, or the grid of the paper's appendix.")] = "",
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            help="What to train on, as for `graphsage train`; two tables go into the file of --space, under [data].",
+            metavar="DATA",
+            show_default="data of the file",
+        ),
+    ] = None,
+    space: Annotated[
+        str,
+        typer.Option(
+            "--space",
+            metavar="FILE|paper",
+            show_default=False,
+            help="TOML file with a table [space] of settings to search, or the grid of the paper's appendix.",
+        ),
+    ] = "",
     trials: Annotated[int, typer.Option("--trials", help="How many settings to try.", min=1)] = 50,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for the trials and the results.",
-                                             metavar="FOLDER", show_default="sweeps/DATA")] = None,
-    split: Annotated[str | None, typer.Option("--split", help="Which of the data's splits.", metavar="NAME",
-                                              show_default="the data's own")] = None,
-    settings: Annotated[list[str] | None, typer.Option(
-        "--set", metavar="NAME=VALUE", show_default=False,
-        help="A setting that is the same in every trial, such as epochs=20. May be repeated.")] = None,
-    sampler: Annotated[str | None, typer.Option(
-        "--sampler", metavar="tpe|random|grid", show_default="tpe; the paper's space: grid",
-        help="tpe learns from earlier trials; grid tries all combinations in order.")] = None,
-    pruner: Annotated[str, typer.Option(
-        "--prune", metavar="median|halving|none",
-        help="Give a trial up when its validation F1 after an epoch is below the median of the others', or outside "
-             "the best third after 1, 3, 9, ... epochs.")] = "median",
-    seeds: Annotated[int, typer.Option("--seeds", help="Train the winner with this many seeds and look at test; 0 does "
-                                                       "not.", min=0)] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Folder for the trials and the results.", metavar="FOLDER", show_default="sweeps/DATA"
+        ),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option("--split", help="Which of the data's splits.", metavar="NAME", show_default="the data's own"),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            show_default=False,
+            help="A setting that is the same in every trial, such as epochs=20. May be repeated.",
+        ),
+    ] = None,
+    sampler: Annotated[
+        str | None,
+        typer.Option(
+            "--sampler",
+            metavar="tpe|random|grid",
+            show_default="tpe; the paper's space: grid",
+            help="tpe learns from earlier trials; grid tries all combinations in order.",
+        ),
+    ] = None,
+    pruner: Annotated[
+        str,
+        typer.Option(
+            "--prune",
+            metavar="median|halving|none",
+            help="Give a trial up when its validation F1 after an epoch is below the median of the others', or outside "
+            "the best third after 1, 3, 9, ... epochs.",
+        ),
+    ] = "median",
+    seeds: Annotated[
+        int, typer.Option("--seeds", help="Train the winner with this many seeds and look at test; 0 does not.", min=0)
+    ] = 1,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sampler.", min=0)] = 0,
-    jobs: Annotated[int | None, typer.Option("--jobs", help="Trials made at once, each in a process.", min=1,
-                                             show_default="1; with --ray all of the cluster")] = None,
-    ray: Annotated[str | None, typer.Option("--ray", metavar="ADDRESS|auto", show_default=False,
-                                            help="Make the trials on this Ray cluster; FOLDER and DATA must be where "
-                                                 "all its machines see them.")] = None,
-    minutes: Annotated[float | None, typer.Option(
-        "--minutes", show_default="no end",
-        help="Begin no new trial after so many minutes; exit code 3 says that there is more to do.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            help="Trials made at once, each in a process.",
+            min=1,
+            show_default="1; with --ray all of the cluster",
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            "--ray",
+            metavar="ADDRESS|auto",
+            show_default=False,
+            help="Make the trials on this Ray cluster; FOLDER and DATA must be where all its machines see them.",
+        ),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            "--minutes",
+            show_default="no end",
+            help="Begin no new trial after so many minutes; exit code 3 says that there is more to do.",
+        ),
+    ] = None,
     device: Device = "auto",
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Search for good settings on DATA by validation F1; test is looked at for the winner alone.
 
     The trials in FOLDER are shared: the same command again, after Ctrl-C or a
@@ -85,8 +138,15 @@ def command(
     given = reading.from_pairs(settings or []).followed_by(reading.Settings({}, data, split))
     searched, around = read_space(space, given)
     scorer, place, name = _opened(around, device)
-    search = Search((out or Path("sweeps") / name).absolute(), searched, {"data": place, "split": scorer.split}, trials,
-                    sampler or ("grid" if space == PAPER else "tpe"), pruner, seed)  # fmt: skip
+    search = Search(
+        (out or Path("sweeps") / name).absolute(),
+        searched,
+        {"data": place, "split": scorer.split},
+        trials,
+        sampler or ("grid" if space == PAPER else "tpe"),
+        pruner,
+        seed,
+    )
     _run(search, scorer, seeds, jobs, ray, minutes, json)
 
 
@@ -120,8 +180,15 @@ def _opened(around: "Settings", device: str) -> "tuple[Scorer, str | dict[str, A
     return Scorer(source, split_name, device), place, name.split(".")[0]
 
 
-def _run(search: "Search", scorer: "Scorer", seeds: int, jobs: int | None, address: str | None, minutes: float | None,
-         json: bool) -> None:  # fmt: skip
+def _run(
+    search: "Search",
+    scorer: "Scorer",
+    seeds: int,
+    jobs: int | None,
+    address: str | None,
+    minutes: float | None,
+    json: bool,
+) -> None:
     import time
 
     from graphsage.cli.output import block_progress, say
@@ -131,8 +198,10 @@ def _run(search: "Search", scorer: "Scorer", seeds: int, jobs: int | None, addre
 
     store = search.open()
     told = {result["number"] for result in finished(store)}
-    say(f"sweep   {', '.join(search.space.axes)}; {search.sampler}, {search.total} trials, pruning {search.pruner}"
-        + (f"; {len(told)} are done already" if told else ""))  # fmt: skip
+    say(
+        f"sweep   {', '.join(search.space.axes)}; {search.sampler}, {search.total} trials, pruning {search.pruner}"
+        + (f"; {len(told)} are done already" if told else "")
+    )
     pool = None
     if address is not None:
         from graphsage.cluster.ray_pool import RayPool
@@ -170,6 +239,12 @@ def _run(search: "Search", scorer: "Scorer", seeds: int, jobs: int | None, addre
     report(write_results(search, finished(store), runs), json)
     if missing:
         late = deadline is not None and time.time() >= deadline
-        say(f"{missing} trials are left; " + ("the same command continues" if late else
-            "they are being made elsewhere, and the last command to end names the winner"))  # fmt: skip
+        say(
+            f"{missing} trials are left; "
+            + (
+                "the same command continues"
+                if late
+                else "they are being made elsewhere, and the last command to end names the winner"
+            )
+        )
         raise typer.Exit(MORE)

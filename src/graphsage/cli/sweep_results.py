@@ -27,15 +27,33 @@ def write_results(search: "Search", finished: "Sequence[Result]", runs: "list[Re
     from graphsage.training.config import Config
     from graphsage.training.search import settings_of
 
-    trials = [{"trial": result["number"], "state": result["state"], "settings": result["point"],
-               "val_f1": result["val"], "epochs": len(result["curve"]), "curve": result["curve"],
-               "seconds": result["seconds"], "error": result["error"]} for result in finished]  # fmt: skip
+    trials = [
+        {
+            "trial": result["number"],
+            "state": result["state"],
+            "settings": result["point"],
+            "val_f1": result["val"],
+            "epochs": len(result["curve"]),
+            "curve": result["curve"],
+            "seconds": result["seconds"],
+            "error": result["error"],
+        }
+        for result in finished
+    ]
     complete = [trial for trial in trials if trial["state"] == "complete"]
     record: dict[str, Any] = {
-        "folder": str(search.folder), **search.about, "space": search.space.as_json(), "sampler": search.sampler,
-        "pruner": search.pruner, "seed": search.seed, "hardware": hardware(), "versions": versions(),
-        "counts": dict(Counter(trial["state"] for trial in trials)), "winner": None, "trials": trials,
-    }  # fmt: skip
+        "folder": str(search.folder),
+        **search.about,
+        "space": search.space.as_json(),
+        "sampler": search.sampler,
+        "pruner": search.pruner,
+        "seed": search.seed,
+        "hardware": hardware(),
+        "versions": versions(),
+        "counts": dict(Counter(trial["state"] for trial in trials)),
+        "winner": None,
+        "trials": trials,
+    }
     if complete:
         best = max(complete, key=lambda trial: float(trial["val_f1"]))
         record["winner"] = {name: best[name] for name in ("trial", "val_f1", "settings")}
@@ -54,27 +72,41 @@ def write_results(search: "Search", finished: "Sequence[Result]", runs: "list[Re
 
 def report(record: dict[str, Any], as_json: bool) -> None:
     """The best trials, then the winner; or a JSON object."""
-    files = [f"{record['folder']}/{name}" for name in ("trials.csv", "sweep.json", "sweep.png", "best.toml")
-             if name != "best.toml" or record["winner"]]  # fmt: skip
+    files = [
+        f"{record['folder']}/{name}"
+        for name in ("trials.csv", "sweep.json", "sweep.png", "best.toml")
+        if name != "best.toml" or record["winner"]
+    ]
     if as_json:
         print_json({name: record[name] for name in ("folder", "data", "split", "counts", "winner")} | {"files": files})
         return
     names = list(record["space"]["axes"])
     ranked = sorted((trial for trial in record["trials"] if trial["state"] == "complete"), key=lambda t: -t["val_f1"])
     rows = [["trial", "val F1", "epochs", "seconds", *names]]
-    rows += [[str(trial["trial"]), f"{trial['val_f1']:.4f}", str(trial["epochs"]), f"{trial['seconds']:.1f}",
-              *(short(trial["settings"].get(name, "")) for name in names)] for trial in ranked[:SHOWN]]  # fmt: skip
+    rows += [
+        [
+            str(trial["trial"]),
+            f"{trial['val_f1']:.4f}",
+            str(trial["epochs"]),
+            f"{trial['seconds']:.1f}",
+            *(short(trial["settings"].get(name, "")) for name in names),
+        ]
+        for trial in ranked[:SHOWN]
+    ]
     print_columns(rows, right=range(len(rows[0])))
     counts = ", ".join(f"{count} {state}" for state, count in record["counts"].items())
     print(f"\n{min(SHOWN, len(ranked))} best of {len(record['trials'])} trials ({counts})")
     if record["winner"]:
         found = record["winner"]
-        print_facts({
-            "winner": f"trial {found['trial']}: {words(found['settings'])}",
-            "val F1": _spread(found.get("val_micro_f1")) or f"{found['val_f1']:.4f}",
-            "test F1": _spread(found.get("test_micro_f1")), "results": record["folder"],
-            "next": f"graphsage train --config {record['folder']}/best.toml --out run",
-        })  # fmt: skip
+        print_facts(
+            {
+                "winner": f"trial {found['trial']}: {words(found['settings'])}",
+                "val F1": _spread(found.get("val_micro_f1")) or f"{found['val_f1']:.4f}",
+                "test F1": _spread(found.get("test_micro_f1")),
+                "results": record["folder"],
+                "next": f"graphsage train --config {record['folder']}/best.toml --out run",
+            }
+        )
 
 
 def _spread(cell: dict[str, Any] | None) -> str:
@@ -148,8 +180,12 @@ def draw_sweep(path: Path, record: dict[str, Any]) -> None:
             if axis.get("log"):
                 axes.set_xscale("log")
         else:
-            _draw(axes, [axis.index(value) + _beside(trial["trial"]) for value, trial in zip(values, own, strict=True)],
-                  own, best)  # fmt: skip
+            _draw(
+                axes,
+                [axis.index(value) + _beside(trial["trial"]) for value, trial in zip(values, own, strict=True)],
+                own,
+                best,
+            )
             axes.set_xticks(range(len(axis)), [_word(value) for value in axis])
             axes.set_xlim(-0.6, len(axis) - 0.4)
         axes.set_xlabel(name)
@@ -164,8 +200,9 @@ def draw_sweep(path: Path, record: dict[str, Any]) -> None:
     counts = ", ".join(f"{count} {state}" for state, count in record["counts"].items())
     figure.legend(*places[0].get_legend_handles_labels(), loc="outside lower left", ncols=3, frameon=False, fontsize=9)
     where = record["data"] if isinstance(record["data"], str) else "two tables"
-    figure.suptitle(f"Sweep on {Path(where).name}: {counts}", x=0.01, ha="left", fontsize=12, color=INK,
-                    fontweight="bold")  # fmt: skip
+    figure.suptitle(
+        f"Sweep on {Path(where).name}: {counts}", x=0.01, ha="left", fontsize=12, color=INK, fontweight="bold"
+    )
     with atomic_file(path) as temporary:
         figure.savefig(temporary, format="png", metadata={"Software": None})
 
@@ -179,8 +216,9 @@ def _draw(axes: Any, x: list[float], trials: list[dict[str, Any]], best: int | N
         points[kind].append((place, trial["val_f1"] if done else max(trial["curve"])))
     for kind, (color, marker, size) in looks.items():
         if points[kind]:
-            axes.scatter(*zip(*points[kind], strict=True), s=size, c=color, marker=marker, label=kind, linewidths=1.2,
-                         zorder=3)  # fmt: skip
+            axes.scatter(
+                *zip(*points[kind], strict=True), s=size, c=color, marker=marker, label=kind, linewidths=1.2, zorder=3
+            )
 
 
 def _beside(number: int) -> float:

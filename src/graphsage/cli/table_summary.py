@@ -32,8 +32,10 @@ def _degrees(data: "Dataset") -> str:
 
     degrees = data.graph.degrees.numpy()
     least, middle, most, largest = np.quantile(degrees, [0, 0.5, 0.9, 1]).tolist()
-    return (f"min {least:g}, median {middle:g}, mean {degrees.mean():.1f}, 90% {most:g}, max {largest:,g}; "
-            f"{int((degrees == 0).sum()):,} isolated")  # fmt: skip
+    return (
+        f"min {least:g}, median {middle:g}, mean {degrees.mean():.1f}, 90% {most:g}, max {largest:,g}; "
+        f"{int((degrees == 0).sum()):,} isolated"
+    )
 
 
 def _columns(data: "Dataset", split: "Split") -> list[str]:

@@ -19,51 +19,121 @@ if TYPE_CHECKING:
 
 RANKS = "Several processes"
 PANELS = {
-    "Model": ("form", "aggregator", "num_layers", "dim", "hidden_dim", "depth", "combine", "normalize",
-              "last_activation", "bias", "head_scale", "inference"),
+    "Model": (
+        "form",
+        "aggregator",
+        "num_layers",
+        "dim",
+        "hidden_dim",
+        "depth",
+        "combine",
+        "normalize",
+        "last_activation",
+        "bias",
+        "head_scale",
+        "inference",
+    ),
     "Neighborhoods": ("sample_sizes", "max_degree", "cap", "redraw"),
     "Features": ("identity_dim", "degree_features", "standardize", "feature_type"),
-    "Random walks (unsupervised and joint)": ("num_walks", "walk_length", "num_negatives", "negatives_per_pair",
-                                              "supervised_weight"),
-}  # fmt: skip
+    "Random walks (unsupervised and joint)": (
+        "num_walks",
+        "walk_length",
+        "num_negatives",
+        "negatives_per_pair",
+        "supervised_weight",
+    ),
+}
 
 
 @with_settings(Config, PANELS, rest="Learning", choices=CHOICES, defaults=shown_by(FORMS) | shown_by(TASKS))
 @with_tables()
 def command(
     context: typer.Context,
-    data: Annotated[str | None, typer.Argument(
-        help="A built-in name (setmm), or a path in any format that `graphsage data list` names: a graph folder, a "
-             "GraphSAGE release prefix such as data/ppi, PyG's PPI folder and more.",
-        metavar="DATA", show_default=False)] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for the run: model, graph, checkpoint, log.",
-                                             metavar="RUN", show_default="runs/DATA-AGGREGATOR-SEED")] = None,
-    split: Annotated[str | None, typer.Option(
-        "--split", help="Which of the data's splits; random and time work for most data.", metavar="NAME",
-        show_default="the data's own")] = None,
-    config: Annotated[Path | None, typer.Option("--config", help="TOML file of settings; flags override it.",
-                                                metavar="FILE", show_default=False)] = None,
-    settings: Annotated[list[str] | None, typer.Option(
-        "--set", metavar="NAME=VALUE", show_default=False,
-        help="A setting by its name in the files of --config, such as max_degree=none. May be repeated.")] = None,
-    resume: Annotated[bool, typer.Option("--resume",
-                                         help="Continue the run in RUN; its settings are remembered.")] = False,
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            help="A built-in name (setmm), or a path in any format that `graphsage data list` names: a graph folder, a "
+            "GraphSAGE release prefix such as data/ppi, PyG's PPI folder and more.",
+            metavar="DATA",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Folder for the run: model, graph, checkpoint, log.",
+            metavar="RUN",
+            show_default="runs/DATA-AGGREGATOR-SEED",
+        ),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            "--split",
+            help="Which of the data's splits; random and time work for most data.",
+            metavar="NAME",
+            show_default="the data's own",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="TOML file of settings; flags override it.", metavar="FILE", show_default=False),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            show_default=False,
+            help="A setting by its name in the files of --config, such as max_degree=none. May be repeated.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the run in RUN; its settings are remembered.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in RUN.")] = False,
-    keep_graph: Annotated[bool | None, typer.Option(
-        "--keep-graph/--no-keep-graph", show_default="up to 2 GiB",
-        help="Copy the graph into RUN, or keep only its path and a fingerprint.")] = None,
+    keep_graph: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-graph/--no-keep-graph",
+            show_default="up to 2 GiB",
+            help="Copy the graph into RUN, or keep only its path and a fingerprint.",
+        ),
+    ] = None,
     device: Device = "auto",
     json: Json = False,
-    workers: Annotated[int | None, typer.Option("--workers", rich_help_panel=RANKS, show_default="1", metavar="N",
-                                                help="Processes on this machine that share every step. The model does "
-                                                "not depend on their number.")] = None,
-    max_restarts: Annotated[int, typer.Option("--max-restarts", rich_help_panel=RANKS, min=0, metavar="N",
-                                              help="Maximum restarts from the last checkpoint when a worker "
-                                              "dies.")] = 3,
-    rank_timeout: Annotated[float, typer.Option("--rank-timeout", rich_help_panel=RANKS, metavar="SECONDS",
-                                                help="Stop when a worker does not answer for this long.")] = 600.0,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            rich_help_panel=RANKS,
+            show_default="1",
+            metavar="N",
+            help="Processes on this machine that share every step. The model does not depend on their number.",
+        ),
+    ] = None,
+    max_restarts: Annotated[
+        int,
+        typer.Option(
+            "--max-restarts",
+            rich_help_panel=RANKS,
+            min=0,
+            metavar="N",
+            help="Maximum restarts from the last checkpoint when a worker dies.",
+        ),
+    ] = 3,
+    rank_timeout: Annotated[
+        float,
+        typer.Option(
+            "--rank-timeout",
+            rich_help_panel=RANKS,
+            metavar="SECONDS",
+            help="Stop when a worker does not answer for this long.",
+        ),
+    ] = 600.0,
     **options: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Train a model on DATA, or on two tables, and keep it in RUN.
 
     Only the training part of the split is seen, with the edges among its nodes.

@@ -102,9 +102,19 @@ def _train(asked: Asked, device: str, ranks: "Ranks") -> None:
 
     try:
         with TrainingDisplay(shown=ranks.rank == 0) as display:
-            model = train(data, split_name, start.config, out=out, resume=start.resume, device=device, on_begin=begin,
-                          on_event=display, about=start.about | {"split": split_name}, ranks=ranks,
-                          keep_graph=asked.keep_graph)  # fmt: skip
+            model = train(
+                data,
+                split_name,
+                start.config,
+                out=out,
+                resume=start.resume,
+                device=device,
+                on_begin=begin,
+                on_event=display,
+                about=start.about | {"split": split_name},
+                ranks=ranks,
+                keep_graph=asked.keep_graph,
+            )
     except Interrupted:
         if ranks.rank == 0:
             say(f"interrupted; continue with --resume (graphsage train --out {out} --resume)")
@@ -127,8 +137,10 @@ def _start(asked: Asked, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
         resume = asked.folder.resumes(job(), restarts())
         data, split_name, place, about = _open(asked.chosen, config.task)
         shared = "" if ranks.count == 1 else f", {ranks.count} workers"
-        say(f"model   {config.task}, {config.aggregator}, {config.form} form, {config.dim} wide, "
-            f"sample sizes {', '.join(map(str, config.sample_sizes))}, seed {config.seed}{shared}")  # fmt: skip
+        say(
+            f"model   {config.task}, {config.aggregator}, {config.form} form, {config.dim} wide, "
+            f"sample sizes {', '.join(map(str, config.sample_sizes))}, seed {config.seed}{shared}"
+        )
         starts.append(_Start(config, resume, place, about))
         return data, split_name
 
@@ -138,9 +150,11 @@ def _start(asked: Asked, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
     from graphsage.cluster.shared_data import share_data
 
     data, split_name = share_data(ranks, open_it, _graph_folder(asked.chosen.data), asked.folder.path)
-    told = json_text.loads(ranks.first(
-        lambda: json_text.dumps({"config": starts[0].config.as_dict(), "resume": starts[0].resume}).encode()
-    ))  # fmt: skip
+    told = json_text.loads(
+        ranks.first(
+            lambda: json_text.dumps({"config": starts[0].config.as_dict(), "resume": starts[0].resume}).encode()
+        )
+    )
     if not starts:
         starts.append(_Start(Config.from_dict(told["config"]), told["resume"], "", {}))
     return starts[0], data, split_name
@@ -195,8 +209,18 @@ def _report(out: Path, data: "Dataset", split: str, model: "Model", json: bool) 
     done = model.about["training"]
     f1 = done["best_val_f1"] if model.about["config"]["patience"] else _last_val_f1(out)
     if json:
-        print_json({"run": str(out), "data": data.name, "split": split, "task": model.about["config"]["task"],
-                    "seed": model.seed, "steps": done["steps"], "seconds": done["seconds"], "val_f1": f1})  # fmt: skip
+        print_json(
+            {
+                "run": str(out),
+                "data": data.name,
+                "split": split,
+                "task": model.about["config"]["task"],
+                "seed": model.seed,
+                "steps": done["steps"],
+                "seconds": done["seconds"],
+                "val_f1": f1,
+            }
+        )
     else:
         score = "" if f1 is None else f", validation F1 {f1:.4f}"
         print(f"{done['steps']:,} steps in {done['seconds']:.1f} s{score}; the model is in {out}")

@@ -32,8 +32,14 @@ def launch(arguments: Sequence[str], workers: int, max_restarts: int, say: Calla
         mistake = next((code for code in codes.values() if code > 0 and code != LOST), None)
         if mistake is not None:
             return mistake
-        say(f"{_fate(codes)}; " + (f"starting again from the last checkpoint ({attempt + 1} of {max_restarts})"
-                                   if attempt < max_restarts else "continue with --resume"))  # fmt: skip
+        say(
+            f"{_fate(codes)}; "
+            + (
+                f"starting again from the last checkpoint ({attempt + 1} of {max_restarts})"
+                if attempt < max_restarts
+                else "continue with --resume"
+            )
+        )
     return LOST
 
 
@@ -41,9 +47,16 @@ def _run(arguments: Sequence[str], workers: int, job: str, attempt: int) -> Mapp
     """Exit codes of the ranks that failed; a signal's number below zero."""
     with tempfile.TemporaryDirectory(prefix="graphsage-") as logs, _environment(workers, job, attempt):
         config = LaunchConfig(
-            min_nodes=1, max_nodes=1, nproc_per_node=workers, run_id=f"{job}-{attempt}", rdzv_backend="c10d",
-            rdzv_endpoint="localhost:0", local_addr="localhost", max_restarts=0, logs_specs=DefaultLogsSpecs(logs),
-        )  # fmt: skip
+            min_nodes=1,
+            max_nodes=1,
+            nproc_per_node=workers,
+            run_id=f"{job}-{attempt}",
+            rdzv_backend="c10d",
+            rdzv_endpoint="localhost:0",
+            local_addr="localhost",
+            max_restarts=0,
+            logs_specs=DefaultLogsSpecs(logs),
+        )
         try:
             elastic_launch(config, sys.executable)("-m", "graphsage", *arguments)
         except ChildFailedError as error:

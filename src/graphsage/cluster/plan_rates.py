@@ -86,8 +86,13 @@ def rates_of(config: Config, graph: GraphSize, *, again: bool = False) -> Rates:
     nodes = min(graph.nodes, MAX_NODES, max(1, MAX_FEATURE_BYTES // graph.row_bytes))
     sample = replace(graph, nodes=nodes, edges=nodes * DEGREES[1])
     model = {**asdict(config.encoder()), "sample_sizes": config.sample_sizes}
-    key = {"graphsage": __version__, "torch": torch.__version__, "machine": machine(), "model": model,
-           "graph": {**asdict(sample), "dtype": str(graph.dtype)}}  # fmt: skip
+    key = {
+        "graphsage": __version__,
+        "torch": torch.__version__,
+        "machine": machine(),
+        "model": model,
+        "graph": {**asdict(sample), "dtype": str(graph.dtype)},
+    }
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
     path = cache_folder() / "plan" / f"{digest[:24]}.json"
     if not again:
@@ -106,8 +111,12 @@ def rates_of(config: Config, graph: GraphSize, *, again: bool = False) -> Rates:
 
 
 def machine() -> dict[str, Any]:
-    return {"name": platform.node(), "processor": platform.machine(), "cores": os.cpu_count(),
-            "threads": torch.get_num_threads()}  # fmt: skip
+    return {
+        "name": platform.node(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+    }
 
 
 def measure(config: Config, sample: GraphSize) -> Rates:

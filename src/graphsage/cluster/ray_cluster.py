@@ -30,6 +30,7 @@ def connect(ray: Any, address: str, cores: int | None = None) -> bool:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
     except Exception as error:  # Ray raises plain ones too, when a node does not come up
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ConfigError(f"no Ray cluster at {address!r} ({first:.200}); start one: `ray start --head`, or use --ray "
-                          "local") from error  # fmt: skip
+        raise ConfigError(
+            f"no Ray cluster at {address!r} ({first:.200}); start one: `ray start --head`, or use --ray local"
+        ) from error
     return True

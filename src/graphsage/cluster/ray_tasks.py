@@ -55,13 +55,20 @@ class RayTasks:
                     self.blocks_on[ray.get(reference)] += 1
                 except crashed.RayTaskError as error:
                     raise _own(error) from error
-                except (crashed.WorkerCrashedError, crashed.NodeDiedError, crashed.ObjectLostError,
-                        crashed.OutOfMemoryError, crashed.RaySystemError) as error:  # fmt: skip
+                except (
+                    crashed.WorkerCrashedError,
+                    crashed.NodeDiedError,
+                    crashed.ObjectLostError,
+                    crashed.OutOfMemoryError,
+                    crashed.RaySystemError,
+                ) as error:
                     lost[block] = lost.get(block, 0) + 1
                     if lost[block] == LOST:
-                        raise OutputError(f"block {block} of {folder} lost its worker {LOST * (RETRIES + 1)} times "
-                                          f"({type(error).__name__}); run the same command again, which continues, "
-                                          "with less --memory or on other machines") from error  # fmt: skip
+                        raise OutputError(
+                            f"block {block} of {folder} lost its worker {LOST * (RETRIES + 1)} times "
+                            f"({type(error).__name__}); run the same command again, which continues, "
+                            "with less --memory or on other machines"
+                        ) from error
                     if self.say is not None:
                         self.say(f"warning: block {block} lost its worker ({type(error).__name__}); once more")
                     waiting[task.remote(str(folder), stage, block)] = block
@@ -72,11 +79,15 @@ class RayTasks:
         try:
             alive = [node for node in self._ray.nodes() if node["Alive"]]
         except Exception as error:  # whatever Ray says when its head is gone
-            raise OutputError(f"the Ray cluster does not answer ({error!r:.200}); {left} blocks are left: run the same "
-                              "command again, which continues, when it is back") from error  # fmt: skip
+            raise OutputError(
+                f"the Ray cluster does not answer ({error!r:.200}); {left} blocks are left: run the same "
+                "command again, which continues, when it is back"
+            ) from error
         if not any(node["Resources"].get("CPU") and node["Resources"].get("memory", 0) >= self.bytes for node in alive):
-            raise OutputError(f"no machine of the Ray cluster is left that can run a block; {left} blocks are left: "
-                              "run the same command again, which continues, when one is back")  # fmt: skip
+            raise OutputError(
+                f"no machine of the Ray cluster is left that can run a block; {left} blocks are left: "
+                "run the same command again, which continues, when one is back"
+            )
 
     def close(self) -> None:
         if self._connected and self._ray.is_initialized():

@@ -20,8 +20,15 @@ RESTARTS = 3  # of each worker; a trial that kills its process is given up after
 OnDone = Callable[[], None]
 
 
-def run_search(search: Search, scorer: Scorer, *, jobs: int = 1, ray: RayPool | None = None,
-               deadline: float | None = None, on_done: OnDone = lambda: None) -> int:  # fmt: skip
+def run_search(
+    search: Search,
+    scorer: Scorer,
+    *,
+    jobs: int = 1,
+    ray: RayPool | None = None,
+    deadline: float | None = None,
+    on_done: OnDone = lambda: None,
+) -> int:
     """Make trials until there are enough or `deadline` (of time.time()) has passed; returns how many are left."""
     store = search.open()
     if ray is not None:
@@ -35,8 +42,9 @@ def run_search(search: Search, scorer: Scorer, *, jobs: int = 1, ray: RayPool | 
     return left(search, store)
 
 
-def run_winner(search: Search, scorer: Scorer, settings: dict[str, Any], seeds: int, *, jobs: int = 1,
-               ray: RayPool | None = None) -> list[Result]:  # fmt: skip
+def run_winner(
+    search: Search, scorer: Scorer, settings: dict[str, Any], seeds: int, *, jobs: int = 1, ray: RayPool | None = None
+) -> list[Result]:
     """The chosen settings with each seed, now also scored on test. Each run is made once and kept."""
     runner = Runner(TrialStore(search.folder), scorer.result, jobs, pool=ray)
     return runner.run(Trial("winner", {**settings, "seed": seed}, experiment="winner") for seed in range(seeds))
@@ -92,8 +100,10 @@ def _on_ray(search: Search, scorer: Scorer, ray: RayPool, deadline: float | None
 
 def _ray_worker(search: Search, scorer: Scorer, deadline: float | None, driver: str) -> None:
     if not (search.folder / "search.json").exists():
-        raise ConfigError(f"{socket.gethostname()} does not see {search.folder}, where {driver} keeps the sweep; put "
-                          "--out into a folder that all machines share")  # fmt: skip
+        raise ConfigError(
+            f"{socket.gethostname()} does not see {search.folder}, where {driver} keeps the sweep; put "
+            "--out into a folder that all machines share"
+        )
     work(search, scorer, None, lambda: _in_time(deadline))
 
 

@@ -67,9 +67,13 @@ def build_citation(source: Citations, out: Path) -> Graph:
     columns = {text: [str(cell or "") for cell in np.array(cells(read[text]), object)[rows]] for text in source.text}
     split = split_by_year(years[rows], source)
     graph = Graph.from_edges(
-        edges, len(rows), labels=[names.index(labels[row]) for row in rows], class_names=names,
-        ids=[known[int(row)].as_py() for row in rows], time=years[rows],
-    )  # fmt: skip
+        edges,
+        len(rows),
+        labels=[names.index(labels[row]) for row in rows],
+        class_names=names,
+        ids=[known[int(row)].as_py() for row in rows],
+        time=years[rows],
+    )
     graph = graph.replace(features=torch.from_numpy(_features(graph, split, columns, source)))
     save_graph(graph, out, {"given": split})
     return graph

@@ -73,11 +73,14 @@ def build_ppi(source: Proteins, out: Path) -> Graph:
     starts = np.concatenate([[0], np.cumsum(sizes)])
     number = np.repeat(np.arange(len(chosen)), sizes)
     graph = Graph.from_edges(
-        np.concatenate([tissue.edges + start for tissue, start in zip(chosen, starts, strict=False)]), len(proteins),
+        np.concatenate([tissue.edges + start for tissue, start in zip(chosen, starts, strict=False)]),
+        len(proteins),
         features=membership(proteins, [genes for _, genes in common]).astype(np.float32),
-        labels=membership(proteins, [genes for _, genes in terms]), class_names=[name for name, _ in terms],
-        ids=[f"{tissue.name}:{protein}" for tissue in chosen for protein in tissue.proteins], graph_number=number,
-    )  # fmt: skip
+        labels=membership(proteins, [genes for _, genes in terms]),
+        class_names=[name for name, _ in terms],
+        ids=[f"{tissue.name}:{protein}" for tissue in chosen for protein in tissue.proteins],
+        graph_number=number,
+    )
     first, second = len(train), len(train) + len(val)
     split = Split.by_graph(torch.from_numpy(number), range(first, second), range(second, len(chosen)))
     save_graph(graph, out, {"given": split})

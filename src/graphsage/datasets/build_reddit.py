@@ -72,9 +72,14 @@ def build_reddit(source: Reddit, out: Path) -> Graph:
     features = np.concatenate([text_features(source, posts, words), _numbers(posts, counts)], axis=1)[rows]
     ids = list(posts.place)
     graph = Graph.from_edges(
-        edges, len(rows), features=features, labels=np.array(posts.labels)[rows], class_names=names,
-        ids=[ids[row] for row in rows], time=np.array(posts.times)[rows],
-    )  # fmt: skip
+        edges,
+        len(rows),
+        features=features,
+        labels=np.array(posts.labels)[rows],
+        class_names=names,
+        ids=[ids[row] for row in rows],
+        time=np.array(posts.times)[rows],
+    )
     graph = cap_degrees(graph, source.max_degree, seed=source.seed)
     save_graph(graph, out, {"given": split_by_day(np.array(posts.times)[rows], source.seed)})
     return graph
@@ -203,8 +208,10 @@ def split_by_day(times: Array, seed: int) -> Split:
     """The first 20 days of the (only) month train; 30% of the later posts validate, the rest are for testing."""
     days = np.array([datetime.fromtimestamp(int(time), UTC).day for time in times])
     if not 0 < (days <= TRAIN_DAYS).sum() < len(days):
-        raise DataError(f"no joined post is from {'up to' if days[0] > TRAIN_DAYS else 'after'} day {TRAIN_DAYS} of "
-                        "the month; earlier posts train, later ones test")  # fmt: skip
+        raise DataError(
+            f"no joined post is from {'up to' if days[0] > TRAIN_DAYS else 'after'} day {TRAIN_DAYS} of "
+            "the month; earlier posts train, later ones test"
+        )
     held_out = Split.masks(days <= TRAIN_DAYS, test=days > TRAIN_DAYS)
     return with_validation(held_out, Stream(seed, "reddit split"))
 

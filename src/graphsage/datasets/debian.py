@@ -50,8 +50,11 @@ def build_debian(releases: Sequence[Release], out: Path) -> tuple[int, int]:
             for field, kind in KINDS.items():
                 for target in targets(fields.get(field, "")):
                     relations.setdefault((name, target, kind), release.name)
-    edges = [(*relation, release) for relation, release in relations.items()
-             if relation[1] in nodes and relation[0] != relation[1]]  # fmt: skip
+    edges = [
+        (*relation, release)
+        for relation, release in relations.items()
+        if relation[1] in nodes and relation[0] != relation[1]
+    ]
     with atomic_folder(out, is_debian_folder) as folder:
         _write(folder / "nodes.csv", list(_COLUMNS), (row.values() for row in nodes.values()))
         _write(folder / "edges.csv", ["source", "target", "kind", "release"], edges)
@@ -65,9 +68,17 @@ def is_debian_folder(path: Path) -> bool:
 
 def debian_tables(folder: Path, train_until: str, val_until: str | None = None) -> TableSpec:
     """The two tables with packages' sections to learn, split by release."""
-    return TableSpec(nodes=str(folder / "nodes.csv"), edges=str(folder / "edges.csv"), label="section",
-                     text=("description",), time="release", edge_time="release", time_order=RELEASES,
-                     train_until=train_until, val_until=val_until)  # fmt: skip
+    return TableSpec(
+        nodes=str(folder / "nodes.csv"),
+        edges=str(folder / "edges.csv"),
+        label="section",
+        text=("description",),
+        time="release",
+        edge_time="release",
+        time_order=RELEASES,
+        train_until=train_until,
+        val_until=val_until,
+    )
 
 
 _COLUMNS = ("id", "release", "section", "installed_kb", "tags", "description")

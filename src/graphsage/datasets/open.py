@@ -64,15 +64,19 @@ BUILT_IN: dict[str, Callable[[], Dataset]] = {"setmm": _load_setmm}
 FORMATS = (
     Format("a graph folder", "/graph.json", _if(lambda p: (p / "graph.json").is_file()), load_folder),
     Format("PyG's PPI folder", "/train_graph.json", _if(is_ppi_folder, "raw"), load_ppi_folder),
-    Format("set.mm as `data build` writes it", "/setmm_nodes.tsv.xz",
-           _if(lambda p: (p / "setmm_nodes.tsv.xz").is_file()), _load_setmm),
+    Format(
+        "set.mm as `data build` writes it",
+        "/setmm_nodes.tsv.xz",
+        _if(lambda p: (p / "setmm_nodes.tsv.xz").is_file()),
+        _load_setmm,
+    ),
     Format("the GraphSAGE release's files", "-G.json", _release_prefix, load_release),
     Format("GraphSAINT's folder", "/adj_full.npz", _if(is_graphsaint, "raw"), load_graphsaint),
     Format("PyG's or DGL's Reddit", "/reddit_data.npz", _if(is_reddit, "raw"), load_reddit),
     Format("an OGB node data set", "/raw/edge.csv.gz", _if(is_ogb_folder), load_ogb),
     Format("a gnn-benchmark file", ".npz", _if(is_gnn_benchmark), load_gnn_benchmark),
     Format("GML, GraphML or an edge list", ".gml, .graphml, .edgelist", _if(is_networkx_file), load_networkx_file),
-)  # fmt: skip
+)
 
 
 def open_data(spec: str | Path) -> Dataset:
@@ -99,8 +103,10 @@ def _refuse_planetoid(path: Path) -> None:
     """Planetoid's raw files are pickles, which can run code when read."""
     inside = [file for folder in (path, path / "raw") if folder.is_dir() for file in folder.glob("ind.*.graph")]
     if inside or path.name.startswith("ind."):
-        raise DataError(f"{path} holds Planetoid's pickles, which can run code when read and are not opened; use "
-                        "Graph.from_pyg(Planetoid(...)[0]) and save it, or the same graphs as .npz files")  # fmt: skip
+        raise DataError(
+            f"{path} holds Planetoid's pickles, which can run code when read and are not opened; use "
+            "Graph.from_pyg(Planetoid(...)[0]) and save it, or the same graphs as .npz files"
+        )
 
 
 def _not_found(path: Path) -> str:

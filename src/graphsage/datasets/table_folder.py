@@ -45,8 +45,9 @@ class Built:
     dropped: int
 
 
-def build_large(spec: TableSpec, out: str | Path, *, memory: int, feature_type: str = "float32",
-                report: Report | None = None) -> Built:  # fmt: skip
+def build_large(
+    spec: TableSpec, out: str | Path, *, memory: int, feature_type: str = "float32", report: Report | None = None
+) -> Built:
     """Write the graph of `spec` as a folder with at most about `memory` bytes. `report(what, rows, of)` is called as
     rows are read. Features are columns of vectors or `.npy` files: recipes that are fitted need the table in memory."""
     _check(spec, memory, feature_type)
@@ -255,16 +256,22 @@ class _Build:
             self._load_edges()
         for number, source, target, unknown in self.rows.pairs():
             lost = unknown.is_valid().to_numpy(zero_copy_only=False)
-            self.unknown.add(int(lost.sum()), [
-                (number[i].as_py(), int(source[i].is_valid), unknown[i].as_py()) for i in np.flatnonzero(lost)
-            ])  # fmt: skip
+            self.unknown.add(
+                int(lost.sum()),
+                [(number[i].as_py(), int(source[i].is_valid), unknown[i].as_py()) for i in np.flatnonzero(lost)],
+            )
             good = pa.array(~lost)
             yield np.stack([end.filter(good).to_numpy(zero_copy_only=False) for end in (source, target)], axis=1)
 
     def _write_about(self) -> None:
-        about = {"format": FORMAT, "nodes": self.n, "stored_edges": self.stored, "directed": self.spec.directed,
-                 "class_names": None if self.class_names is None else list(self.class_names),
-                 "arrays": sorted(path.stem for path in self.folder.glob("*.npy")),
-                 "splits": {"given": None} if self.spec.split_column is not None else {}}  # fmt: skip
+        about = {
+            "format": FORMAT,
+            "nodes": self.n,
+            "stored_edges": self.stored,
+            "directed": self.spec.directed,
+            "class_names": None if self.class_names is None else list(self.class_names),
+            "arrays": sorted(path.stem for path in self.folder.glob("*.npy")),
+            "splits": {"given": None} if self.spec.split_column is not None else {},
+        }
         text = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
         (self.folder / "graph.json").write_text(text, encoding="utf-8")

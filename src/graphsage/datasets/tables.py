@@ -63,8 +63,17 @@ def open_tables(spec: TableSpec) -> Dataset:
         splits["time"] = _time_split(graph.time, read.scale, spec)
     splits["random"] = Split.random(n, spec.fractions, spec.split_seed)
     about = {"data": spec.name, "tables": spec.lasting().as_dict()}
-    return Dataset(spec.name, graph, splits, next(iter(splits)), columns=columns, plan=feature_plan(spec),
-                   dropped_edges=found.dropped, place=read.place, about=about)  # fmt: skip
+    return Dataset(
+        spec.name,
+        graph,
+        splits,
+        next(iter(splits)),
+        columns=columns,
+        plan=feature_plan(spec),
+        dropped_edges=found.dropped,
+        place=read.place,
+        about=about,
+    )
 
 
 def feature_plan(spec: TableSpec) -> FeaturePlan | None:
@@ -99,8 +108,9 @@ def _feature_columns(read: ReadTables) -> dict[str, Column]:
         if is_vector_file(name) and role == "vectors":
             stem, matrix = Path(name).stem, read_vector_file(Path(name))
             if len(matrix) != len(read.edges.known):
-                raise DataError(f"{name} has {len(matrix)} rows, but {read.place} has {len(read.edges.known)}; "
-                                "they must match")  # fmt: skip
+                raise DataError(
+                    f"{name} has {len(matrix)} rows, but {read.place} has {len(read.edges.known)}; they must match"
+                )
             if stem in columns or stem in read.columns:
                 raise ConfigError(f"{name} would be the column {stem!r}, which there is already; rename the file")
             columns[stem] = matrix

@@ -50,9 +50,17 @@ class Adam(torch.optim.Adam):
                 continue
             state = self._moments(parameter)
             adam(
-                parameter, parameter.grad, state["exp_avg"], state["exp_avg_sq"], self.steps, self.rate,
-                betas=group["betas"], epsilon=group["eps"], weight_decay=group["weight_decay"], clip=self.clip,
-            )  # fmt: skip
+                parameter,
+                parameter.grad,
+                state["exp_avg"],
+                state["exp_avg_sq"],
+                self.steps,
+                self.rate,
+                betas=group["betas"],
+                epsilon=group["eps"],
+                weight_decay=group["weight_decay"],
+                clip=self.clip,
+            )
 
     def _moments(self, parameter: Tensor) -> dict[str, Any]:
         state: dict[str, Any] = self.state[parameter]

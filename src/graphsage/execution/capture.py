@@ -79,8 +79,15 @@ class CapturedStep:
 class _Capture:
     """The graphs for one shape of batch, and what they read and write."""
 
-    def __init__(self, objective: StepObjective, module: nn.Module, optimizer: Adam, total: Tensor, examples: Examples,
-                 ranks: Ranks) -> None:  # fmt: skip
+    def __init__(
+        self,
+        objective: StepObjective,
+        module: nn.Module,
+        optimizer: Adam,
+        total: Tensor,
+        examples: Examples,
+        ranks: Ranks,
+    ) -> None:
         self.objective, self.module, self.optimizer, self.total, self.ranks = objective, module, optimizer, total, ranks
         self.bucket = GradientBucket(module) if ranks.count > 1 else None
         self.staged = tuple(tensor.new_empty(STAGED, *tensor.shape[1:]) for tensor in examples)

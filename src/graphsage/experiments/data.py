@@ -99,16 +99,20 @@ def opened(source: Source) -> Named:
     if graph.labels is None:
         raise ConfigError(f"--data {source.name}: there are no labels, and every experiment scores predictions")
     if graph.features is None:
-        raise ConfigError(f"--data {source.name}: there are no features, and the experiments compare with them; give "
-                          "vectors (`graphsage data build tables --vectors COLUMN`)")  # fmt: skip
+        raise ConfigError(
+            f"--data {source.name}: there are no features, and the experiments compare with them; give "
+            "vectors (`graphsage data build tables --vectors COLUMN`)"
+        )
     train = graph.labels[split.nodes("train")]
     if not len(train) or not (graph.multilabel or bool((train >= 0).any())):
         raise ConfigError(f"--data {source.name}: no training node has a label, and every experiment learns from them")
     trains = split.codes == TRAIN
     rows, columns = graph.edge_rows, graph.indices
     if not bool((trains[rows] & trains[columns] & (rows != columns)).any()):
-        raise ConfigError(f"--data {source.name}: no edge joins two training nodes, and models learn from neighbors; "
-                          "check the edges, or give a split that leaves more nodes for training")  # fmt: skip
+        raise ConfigError(
+            f"--data {source.name}: no edge joins two training nodes, and models learn from neighbors; "
+            "check the edges, or give a split that leaves more nodes for training"
+        )
     return Named(source.name, graph, split, _note(source, graph), fingerprint(data, graph, split))
 
 
@@ -125,8 +129,10 @@ def _open(source: Source) -> tuple[Dataset, Split]:
     except DataError as error:
         if source.name != "debian":
             raise
-        raise ConfigError(f"--data debian={source.path}: the folder must hold nodes.csv and edges.csv, as "
-                          f"`graphsage data build debian` writes them ({error})") from error  # fmt: skip
+        raise ConfigError(
+            f"--data debian={source.path}: the folder must hold nodes.csv and edges.csv, as "
+            f"`graphsage data build debian` writes them ({error})"
+        ) from error
     if source.name == "setmm":
         assert data.graph.time is not None
         # Everything older than the test nodes trains, as in the paper, whose validation nodes are as new as those.
@@ -146,8 +152,10 @@ def _note(source: Source, graph: Graph) -> str:
         whose = "the released" if abs(density - RELEASED_DENSITY) < 0.002 else "re-derived"
         return f"{whose} labels (density {density:.3f}; the release has {RELEASED_DENSITY})"
     if source.name == "setmm":
-        return ("theorems of set.mm, a stand-in for the closed citation data and split as that: the newest 20% are "
-                "unseen, 30% of these validate")  # fmt: skip
+        return (
+            "theorems of set.mm, a stand-in for the closed citation data and split as that: the newest 20% are "
+            "unseen, 30% of these validate"
+        )
     if _debian_folder(source):
         return "Debian packages by release: not in the paper"
     return ""
@@ -158,9 +166,15 @@ def data_facts(sources: Iterable[Source]) -> dict[str, Any]:
     found = {}
     for data in map(opened, sources):
         graph = data.graph
-        found[data.name] = {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features,
-                            "classes": graph.num_classes, "split": data.split.sizes(), "digest": data.digest,
-                            "note": data.note}  # fmt: skip
+        found[data.name] = {
+            "nodes": graph.num_nodes,
+            "edges": graph.num_edges,
+            "features": graph.num_features,
+            "classes": graph.num_classes,
+            "split": data.split.sizes(),
+            "digest": data.digest,
+            "note": data.note,
+        }
     return found
 
 

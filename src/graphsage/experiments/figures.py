@@ -62,9 +62,15 @@ def ablation(
     that suits one depth or aggregator may ruin another. All times are of one machine.
     """
     made = session.swept(_trials(name, "graphsage", sources, variants, settings))
-    points = [{"data": data, **variants[number].told, **rate(session, found),
-               **{told: spread(run[score] for run in found.runs.values()) for told, score in scores.items()}}
-              for (data, number), found in made.items()]  # fmt: skip
+    points = [
+        {
+            "data": data,
+            **variants[number].told,
+            **rate(session, found),
+            **{told: spread(run[score] for run in found.runs.values()) for told, score in scores.items()},
+        }
+        for (data, number), found in made.items()
+    ]
     if timed:
         few = {**settings, "steps": session.profile.timed_steps}
         named = [replace(variant, label=f"time {variant.label}") for variant in variants]
@@ -74,17 +80,23 @@ def ablation(
     return {"data": data_facts(sources), "settings": dict(settings), "points": points}
 
 
-def _trials(experiment: str, type: str, sources: Sequence[Source], variants: Sequence[Variant],
-            settings: Mapping[str, Any]) -> dict[tuple[str, int], Trial]:  # fmt: skip
-    return {(source.name, number): make_trial(experiment, type, variant.label, source,
-                                                **{**settings, **variant.settings})
-            for source in sources for number, variant in enumerate(variants)}  # fmt: skip
+def _trials(
+    experiment: str, type: str, sources: Sequence[Source], variants: Sequence[Variant], settings: Mapping[str, Any]
+) -> dict[tuple[str, int], Trial]:
+    return {
+        (source.name, number): make_trial(experiment, type, variant.label, source, **{**settings, **variant.settings})
+        for source in sources
+        for number, variant in enumerate(variants)
+    }
 
 
 def rate(session: Session, found: Swept) -> dict[str, Any]:
     """The learning rate that validation chose, those it chose among, and how many there are."""
-    return {"lr": found.chosen["lr"], "tried": [point["lr"] for point in found.points],
-            "of": len(session.profile.space("supervised", "mean").grid())}  # fmt: skip
+    return {
+        "lr": found.chosen["lr"],
+        "tried": [point["lr"] for point in found.points],
+        "of": len(session.profile.space("supervised", "mean").grid()),
+    }
 
 
 def figure2a(session: Session) -> Path:
@@ -94,9 +106,13 @@ def figure2a(session: Session) -> Path:
     here = methods(session, source, session.machine)
     session.time(session.with_seeds(here))
     timed = [timed_on(session, source, machine) for machine in session.machines(here, session.machine)]
-    body = {"data": data_facts([source]), "unseen_nodes": len(unseen(data, None)),
-            "timed_nodes": len(unseen(data, session.profile.timed_nodes)), **timed[0],
-            "elsewhere": timed[1:]}  # fmt: skip
+    body = {
+        "data": data_facts([source]),
+        "unseen_nodes": len(unseen(data, None)),
+        "timed_nodes": len(unseen(data, session.profile.timed_nodes)),
+        **timed[0],
+        "elsewhere": timed[1:],
+    }
     return session.keep("figure2a", "Figure 2A: seconds to train, microseconds to embed an unseen node", body)
 
 
@@ -106,8 +122,15 @@ def methods(session: Session, source: Source, machine: str) -> dict[str, Trial]:
     common = {"nodes": profile.timed_nodes, "steps": profile.timed_steps, "machine": machine}
     found = {}
     for aggregator in AGGREGATORS:
-        found[NAMES[aggregator]] = make_trial("figure2a", "timed graphsage", f"time {aggregator}", source,
-                                              aggregator=aggregator, **common, model=dict(profile.timed))  # fmt: skip
+        found[NAMES[aggregator]] = make_trial(
+            "figure2a",
+            "timed graphsage",
+            f"time {aggregator}",
+            source,
+            aggregator=aggregator,
+            **common,
+            model=dict(profile.timed),
+        )
     if opened(source).one_graph:
         found["DeepWalk"] = make_trial("figure2a", "timed deepwalk", "time DeepWalk", source, **common, threads=1)
     return found
@@ -115,19 +138,26 @@ def methods(session: Session, source: Source, machine: str) -> dict[str, Trial]:
 
 def timed_on(session: Session, source: Source, machine: str) -> dict[str, Any]:
     """The times of one machine, with its cores and its version of torch."""
-    made = {name: list(session.trials.seeds(trial, session.seeds).values())
-            for name, trial in methods(session, source, machine).items()}  # fmt: skip
+    made = {
+        name: list(session.trials.seeds(trial, session.seeds).values())
+        for name, trial in methods(session, source, machine).items()
+    }
     rows = compared({name: [record["result"] for record in records] for name, records in made.items()})
-    made_with = {f"{record['hardware']['cores']} cores, torch {record['versions']['torch']}"
-                 for records in made.values() for record in records}  # fmt: skip
+    made_with = {
+        f"{record['hardware']['cores']} cores, torch {record['versions']['torch']}"
+        for records in made.values()
+        for record in records
+    }
     return {"device": machine, "made_with": sorted(made_with), "rows": rows}
 
 
 def compared(runs: Mapping[str, Sequence[Result]]) -> list[dict[str, Any]]:
     """A row for each method: times over the seeds, and how many times as long DeepWalk needs for an unseen node."""
     rows: dict[str, dict[str, Any]]
-    rows = {name: {key: spread(run[key] for run in made) for key in made[0] if key not in NO_TIMES}
-            for name, made in runs.items()}  # fmt: skip
+    rows = {
+        name: {key: spread(run[key] for run in made) for key in made[0] if key not in NO_TIMES}
+        for name, made in runs.items()
+    }
     if "DeepWalk" in rows:
         walked = usual(rows["DeepWalk"]["embed_microseconds"])
         for row in (row for name, row in rows.items() if name != "DeepWalk"):
@@ -139,22 +169,28 @@ def compared(runs: Mapping[str, Sequence[Result]]) -> list[dict[str, Any]]:
 def figure2b(session: Session) -> Path:
     """F1 and time of GraphSAGE-mean by the size of the sampled neighborhood, S1 = S2."""
     # Inference is sampled too, as in the paper: the size counts at test time as well.
-    variants = [Variant(f"S {size}", {"sample_size": size}, {"sample_sizes": (size, size), "sampled": True})
-                for size in session.profile.sample_sizes]  # fmt: skip
+    variants = [
+        Variant(f"S {size}", {"sample_size": size}, {"sample_sizes": (size, size), "sampled": True})
+        for size in session.profile.sample_sizes
+    ]
     scores = {"test_micro_f1": "sampled_test", "exact_test_micro_f1": "test"}
-    body = ablation(session, "figure2b", [session.evolving], variants, fixed(session, aggregator="mean"), scores,
-                    timed=True)  # fmt: skip
+    body = ablation(
+        session, "figure2b", [session.evolving], variants, fixed(session, aggregator="mean"), scores, timed=True
+    )
     return session.keep("figure2b", "Figure 2B: supervised GraphSAGE-mean by neighborhood sample size S1 = S2", body)
 
 
 def depth(session: Session) -> Path:
     """Section 4.3."""
     variants = [
-        Variant(f"K {len(sizes)} {aggregator}",
-                {"aggregator": aggregator, "k": len(sizes), "sample_sizes": list(sizes)},
-                {"aggregator": aggregator, "sample_sizes": sizes})
-        for aggregator in ("mean", "pool") for sizes in session.profile.depths
-    ]  # fmt: skip
+        Variant(
+            f"K {len(sizes)} {aggregator}",
+            {"aggregator": aggregator, "k": len(sizes), "sample_sizes": list(sizes)},
+            {"aggregator": aggregator, "sample_sizes": sizes},
+        )
+        for aggregator in ("mean", "pool")
+        for sizes in session.profile.depths
+    ]
     body = ablation(session, "depth", session.sources, variants, fixed(session), timed=True)
     body = session.joined("depth", body, "points", lambda point: (point["data"], point["aggregator"], point["k"]))
     return session.keep("depth", "Section 4.3: supervised GraphSAGE at depth K = 1, 2 and 3", body)
@@ -172,8 +208,10 @@ def figure3(session: Session) -> Path:
     """F1 as features are replaced step by step with Gaussian noise, for GraphSAGE and the baselines."""
     source, profile = session.evolving, session.profile
     settings = fixed(session)
-    plain = {level: make_trial("figure3", "features", f"noise {level} features", source, noise=level)
-             for level in profile.noise_levels}  # fmt: skip
+    plain = {
+        level: make_trial("figure3", "features", f"noise {level} features", source, noise=level)
+        for level in profile.noise_levels
+    }
     lines = {"Raw features": [spread(run["test"] for run in runs) for runs in session.runs(plain).values()]}
     trials: dict[tuple[str, float], Trial] = {}
     for aggregator in profile.noise_aggregators:
@@ -185,8 +223,7 @@ def figure3(session: Session) -> Path:
         lines.setdefault(name, []).append(cell)
     if opened(source).one_graph:
         lines |= walk_lines(session)
-    body = {"data": data_facts([source]), "settings": settings, "levels": list(profile.noise_levels),
-            "lines": lines}  # fmt: skip
+    body = {"data": data_facts([source]), "settings": settings, "levels": list(profile.noise_levels), "lines": lines}
     return session.keep("figure3", "Figure 3: test micro F1 by the share of feature columns replaced by noise", body)
 
 
@@ -225,14 +262,27 @@ def rotation(session: Session) -> Path:
 def theory(session: Session) -> Path:
     """Theorem 1 and Corollary 2."""
     profile = session.profile
-    runs = session.runs({
-        aggregator: make_trial("theory", "theory", f"theory {aggregator}", None, aggregator=aggregator,
-                               nodes=profile.theory_nodes, steps=profile.theory_steps)
-        for aggregator in ("pool", "mean", "gcn")
-    })  # fmt: skip
-    learned = [{"aggregator": aggregator, **{name: spread(run[name] for run in own)
-                                             for name in ("r2_same_graphs", "r2_new_graphs")}}
-               for aggregator, own in runs.items()]  # fmt: skip
+    runs = session.runs(
+        {
+            aggregator: make_trial(
+                "theory",
+                "theory",
+                f"theory {aggregator}",
+                None,
+                aggregator=aggregator,
+                nodes=profile.theory_nodes,
+                steps=profile.theory_steps,
+            )
+            for aggregator in ("pool", "mean", "gcn")
+        }
+    )
+    learned = [
+        {
+            "aggregator": aggregator,
+            **{name: spread(run[name] for run in own) for name in ("r2_same_graphs", "r2_new_graphs")},
+        }
+        for aggregator, own in runs.items()
+    ]
     settings = {"nodes": profile.theory_nodes, "steps": profile.theory_steps, "features": FEATURES}
     body = {"constructed": check_construction(session), "epsilon": EPSILON, "learned": learned, "settings": settings}
     return session.keep(
@@ -250,10 +300,15 @@ def check_construction(session: Session) -> list[dict[str, Any]]:
         x = torch.randn(graph.num_nodes, 4, generator=torch.Generator().manual_seed(0))
         counted = clustering_coefficients(graph)
         error = (constructed(graph, x) - counted).abs().max()
-        found.append({
-            "graph": name, "nodes": graph.num_nodes, "colors": max(coloring(graph)) + 1,
-            "mean_coefficient": round(float(counted.mean()), 4), "largest_error": float(f"{error:.1e}"),
-        })  # fmt: skip
+        found.append(
+            {
+                "graph": name,
+                "nodes": graph.num_nodes,
+                "colors": max(coloring(graph)) + 1,
+                "mean_coefficient": round(float(counted.mean()), 4),
+                "largest_error": float(f"{error:.1e}"),
+            }
+        )
     return found
 
 

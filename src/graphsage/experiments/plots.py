@@ -9,9 +9,15 @@ from graphsage.experiments.paper import ROWS
 from graphsage.experiments.record import by_machine, short, usual
 
 COLORS = {
-    "Random": "#9a9a9a", "Raw features": "#5c5c5c", "DeepWalk": "#c98a1b", "DeepWalk + features": "#8c5a00",
-    "GraphSAGE-GCN": "#4a90c2", "GraphSAGE-mean": "#1b7f5c", "GraphSAGE-LSTM": "#8a4fbf", "GraphSAGE-pool": "#c8372d",
-}  # fmt: skip
+    "Random": "#9a9a9a",
+    "Raw features": "#5c5c5c",
+    "DeepWalk": "#c98a1b",
+    "DeepWalk + features": "#8c5a00",
+    "GraphSAGE-GCN": "#4a90c2",
+    "GraphSAGE-mean": "#1b7f5c",
+    "GraphSAGE-LSTM": "#8a4fbf",
+    "GraphSAGE-pool": "#c8372d",
+}
 INK, FAINT, GRID = "#222222", "#666666", "#e4e4e4"
 MARKERS = {"mean": "o", "pool": "s"}
 Record = Mapping[str, Any]
@@ -40,8 +46,15 @@ def table1(record: Record) -> Any:
             for row in _rows(record, data, task, name):
                 ours = row["test_micro_f1"]
                 filled = row.get("form", "paper") == "paper"
-                axes.errorbar(ours["mean"], place, xerr=ours["std"] or None, fmt="o" if filled else "D",
-                              color=COLORS[name], markersize=7 if filled else 5, zorder=3)  # fmt: skip
+                axes.errorbar(
+                    ours["mean"],
+                    place,
+                    xerr=ours["std"] or None,
+                    fmt="o" if filled else "D",
+                    color=COLORS[name],
+                    markersize=7 if filled else 5,
+                    zorder=3,
+                )
                 theirs = row["paper"].get(task)
                 if theirs is not None:
                     axes.plot(theirs, place, "o", markersize=9, fillstyle="none", color=FAINT, zorder=2)
@@ -60,8 +73,10 @@ def figure2a(record: Record) -> Any:
     """A line of panels for each machine."""
     timed = by_machine(record)
     figure, panels = _panels(len(timed), 2, 10.5, 0.9 + 2.5 * len(timed))
-    shown = [("pass_seconds", "one pass over the walks (unsupervised), s"),
-             ("embed_microseconds", "embedding one unseen node, µs")]  # fmt: skip
+    shown = [
+        ("pass_seconds", "one pass over the walks (unsupervised), s"),
+        ("embed_microseconds", "embedding one unseen node, µs"),
+    ]
     for axes, ((machine, rows), (key, title)) in zip(panels, itertools.product(timed.items(), shown), strict=True):
         names, values = [row["row"] for row in rows], [usual(row[key]) for row in rows]
         axes.barh(range(len(names)), values, color=[COLORS[name] for name in names], height=0.62)
@@ -94,14 +109,22 @@ def depth(record: Record) -> Any:
     figure, panels = _panels(1, 2, 12, 3.6)
     palette = ("#1b7f5c", "#c8372d", "#4a90c2", "#8a4fbf")
     data = list(dict.fromkeys(point["data"] for point in record["points"]))
-    for axes, key, title in ((panels[0], "test_micro_f1", "test micro F1"),
-                             (panels[1], "step_milliseconds", "training step, ms (log scale)")):  # fmt: skip
+    for axes, key, title in (
+        (panels[0], "test_micro_f1", "test micro F1"),
+        (panels[1], "step_milliseconds", "training step, ms (log scale)"),
+    ):
         for number, name in enumerate(data):
             for aggregator, marker in MARKERS.items():
                 points = [p for p in record["points"] if (p["data"], p["aggregator"]) == (name, aggregator)]
                 if points:
-                    _line(axes, [p["k"] for p in points], [p[key] for p in points], palette[number % len(palette)],
-                          f"{name}, {aggregator}", marker)  # fmt: skip
+                    _line(
+                        axes,
+                        [p["k"] for p in points],
+                        [p[key] for p in points],
+                        palette[number % len(palette)],
+                        f"{name}, {aggregator}",
+                        marker,
+                    )
         axes.set_title(title, loc="left", fontsize=10, color=INK)
         axes.set_xticks([1, 2, 3], ["K = 1", "K = 2", "K = 3"])
     panels[1].set_yscale("log")
@@ -127,13 +150,20 @@ def figure3(record: Record) -> Any:
 
 
 DRAWN: dict[str, Callable[[Record], Any]] = {
-    "table1": table1, "figure2a": figure2a, "figure2b": figure2b, "depth": depth, "figure3": figure3,
-}  # fmt: skip
+    "table1": table1,
+    "figure2a": figure2a,
+    "figure2b": figure2b,
+    "depth": depth,
+    "figure3": figure3,
+}
 
 
 def _rows(record: Record, data: str, task: str, name: str) -> list[Any]:
-    return [row for row in record["rows"] if row["data"] == data and row["row"] == name
-            and row["task"] in (task, "both") and "test_micro_f1" in row]  # fmt: skip
+    return [
+        row
+        for row in record["rows"]
+        if row["data"] == data and row["row"] == name and row["task"] in (task, "both") and "test_micro_f1" in row
+    ]
 
 
 def _panels(lines: int, columns: int, width: float, height: float, **options: Any) -> tuple[Any, list[Any]]:
@@ -154,10 +184,19 @@ def _panels(lines: int, columns: int, width: float, height: float, **options: An
 
 def _line(axes: Any, x: list[float], cells: list[Any], color: str, label: str, marker: str = "o") -> None:
     """Cells are scores over seeds, or times."""
-    means, spreads = zip(*((cell["mean"], cell["std"]) if isinstance(cell, dict) else (cell, 0.0) for cell in cells),
-                         strict=True)  # fmt: skip
-    axes.errorbar(x, means, yerr=spreads if any(spreads) else None, color=color, marker=marker, markersize=5,
-                  linewidth=1.8, label=label)  # fmt: skip
+    means, spreads = zip(
+        *((cell["mean"], cell["std"]) if isinstance(cell, dict) else (cell, 0.0) for cell in cells), strict=True
+    )
+    axes.errorbar(
+        x,
+        means,
+        yerr=spreads if any(spreads) else None,
+        color=color,
+        marker=marker,
+        markersize=5,
+        linewidth=1.8,
+        label=label,
+    )
 
 
 def _finish(figure: Any, title: str, subtitle: str) -> None:

@@ -62,7 +62,7 @@ QUICK = Profile(
     timed_nodes=4000,
     theory_nodes=120,
     theory_steps=400,
-)  # fmt: skip
+)
 
 FULL = Profile(
     name="full",

@@ -46,8 +46,10 @@ def read_result(path: Path) -> dict[str, Any] | None:
         return None
     record = read_checksummed(path)
     if record.get("layout") != LAYOUT:
-        raise DataError(f"{path} is no result that this version of graphsage wrote; delete it and make it again with "
-                        f"`graphsage reproduce {path.stem}`, which finds its trials")  # fmt: skip
+        raise DataError(
+            f"{path} is no result that this version of graphsage wrote; delete it and make it again with "
+            f"`graphsage reproduce {path.stem}`, which finds its trials"
+        )
     return record
 
 
@@ -107,8 +109,12 @@ def merge_results(earlier: Record | None, body: Record, part: str, key: Callable
     made = {key(row) for row in body[part]}
     kept = [row for row in earlier[part] if row["data"] in same and key(row) not in made]
     machines = earlier["trials_on"] if kept else []
-    return {**body, "data": {name: data[name] for name in data if name in same} | body["data"],
-            part: kept + body[part], "trials_on": machines}  # fmt: skip
+    return {
+        **body,
+        "data": {name: data[name] for name in data if name in same} | body["data"],
+        part: kept + body[part],
+        "trials_on": machines,
+    }
 
 
 def _as_json(value: Any) -> Any:

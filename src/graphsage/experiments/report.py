@@ -41,11 +41,17 @@ def table1(record: Record) -> Section:
     tables = []
     for data in record["data"]:
         there = {(r["task"], r.get("form")) for r in record["rows"] if r["data"] == data}
-        kinds = [(task, form) for task in ("unsupervised", "supervised") for form in ("paper", "reference")
-                 if (task, form) in there]  # fmt: skip
+        kinds = [
+            (task, form)
+            for task in ("unsupervised", "supervised")
+            for form in ("paper", "reference")
+            if (task, form) in there
+        ]
         head = (f"{data}: test micro F1 (macro)", *(f"{task}, {form} form" for task, form in kinds), "the paper")
-        rows = [(name, *(_cell(record, data, name, task, form) for task, form in kinds), _paper(record, data, name))
-                for name in ROWS]  # fmt: skip
+        rows = [
+            (name, *(_cell(record, data, name, task, form) for task, form in kinds), _paper(record, data, name))
+            for name in ROWS
+        ]
         gained = tuple(_gain(record, data, task, form) for task, form in kinds)
         tables.append(Table(head, [*rows, ("% gain over features", *gained, "")]))
     notes = "; ".join(f"{data}: {about['note']}" for data, about in record["data"].items() if about["note"])
@@ -56,8 +62,11 @@ def table1(record: Record) -> Section:
 
 def _sampled(record: Record) -> list[Table]:
     """Supervised scores where inference samples neighbors, as training does and as the authors evaluate."""
-    found = {(r["data"], r["row"], r["form"]): value(r["sampled_test_micro_f1"]) for r in record["rows"]
-             if "sampled_test_micro_f1" in r}  # fmt: skip
+    found = {
+        (r["data"], r["row"], r["form"]): value(r["sampled_test_micro_f1"])
+        for r in record["rows"]
+        if "sampled_test_micro_f1" in r
+    }
     forms = [form for form in ("paper", "reference") if any(key[2] == form for key in found)]
     names = list(dict.fromkeys((data, row) for data, row, _ in found))
     rows = [(*name, *(found.get((*name, form), "not made") for form in forms)) for name in names]
@@ -76,8 +85,10 @@ def readings(record: Record) -> str:
             won.setdefault(row["data"], {}).setdefault(how, []).append(name)
     if not won:
         return ""
-    told = "; ".join(f"{data}: " + ", ".join(f"{how} for {', '.join(names)}" for how, names in by.items())
-                     for data, by in won.items())  # fmt: skip
+    told = "; ".join(
+        f"{data}: " + ", ".join(f"{how} for {', '.join(names)}" for how, names in by.items())
+        for data, by in won.items()
+    )
     both = "; ".join(f"{name} {', '.join(f'{rate:g}' for rate in rates)}" for name, rates in UNSUPERVISED_RATES.items())
     return f"Of the two readings of the unsupervised learning rates ({both}), validation chose: {told}."
 
@@ -95,15 +106,20 @@ def drifts(record: Record) -> str:
     for data, pairs in scores.items():
         val, test = (statistics.fmean(part) for part in zip(*pairs, strict=True))
         if abs(val - test) > APART:
-            told.append(f"On {data} GraphSAGE scores {val:.2f} on validation and {test:.2f} on test nodes, on average "
-                        "over its rows: the two differ in kind there, and what is best on validation need not be best "
-                        "on test.")  # fmt: skip
+            told.append(
+                f"On {data} GraphSAGE scores {val:.2f} on validation and {test:.2f} on test nodes, on average "
+                "over its rows: the two differ in kind there, and what is best on validation need not be best "
+                "on test."
+            )
     return " ".join(told)
 
 
 def _find(record: Record, data: str, name: str, task: str, form: str) -> Record | None:
-    rows = (r for r in record["rows"] if (r["data"], r["row"]) == (data, name) and r["task"] in (task, "both")
-            and r.get("form", form) == form)  # fmt: skip
+    rows = (
+        r
+        for r in record["rows"]
+        if (r["data"], r["row"]) == (data, name) and r["task"] in (task, "both") and r.get("form", form) == form
+    )
     found: Record | None = next(rows, None)
     return found
 
@@ -138,11 +154,20 @@ def settings(record: Record) -> Section:
     for r in record["rows"]:
         if r["settings"]:
             chosen = ", ".join(f"{name} {v}" for name, v in r["settings"].items())
-            rows.append((r["data"], r["row"], r["task"], r.get("form", "–"), chosen,
-                         f"{r['val_micro_f1']['mean']:.3f}", _tried(r),
-                         str(len(r["test_micro_f1"]["values"])), _machines(r)))  # fmt: skip
-    head = ("data", "row", "task", "form", "chosen on validation", "validation F1", "tried", "seeds",
-            "made on")  # fmt: skip
+            rows.append(
+                (
+                    r["data"],
+                    r["row"],
+                    r["task"],
+                    r.get("form", "–"),
+                    chosen,
+                    f"{r['val_micro_f1']['mean']:.3f}",
+                    _tried(r),
+                    str(len(r["test_micro_f1"]["values"])),
+                    _machines(r),
+                )
+            )
+    head = ("data", "row", "task", "form", "chosen on validation", "validation F1", "tried", "seeds", "made on")
     return Section("Settings", f"`{record['command']}`", (Table(head, rows),))
 
 
@@ -167,10 +192,21 @@ _MARKS = {HOLDS: "✓ ", FAILS: "✗ ", UNTESTED: "– ", PENDING: "… "}
 def sections(records: Mapping[str, Record | None]) -> list[Section]:
     """Those whose record is there, the claims first."""
     made = []
-    for name, write in (("claims", in_short), ("claims", claims), ("table1", table1), ("wilcoxon", wilcoxon),
-                        ("figure2a", figure2a), ("figure2b", figure2b), ("depth", depth), ("pooling", pooling),
-                        ("figure3", figure3), ("rotation", rotation), ("theory", theory), ("facts", facts),
-                        ("table1", settings)):  # fmt: skip
+    for name, write in (
+        ("claims", in_short),
+        ("claims", claims),
+        ("table1", table1),
+        ("wilcoxon", wilcoxon),
+        ("figure2a", figure2a),
+        ("figure2b", figure2b),
+        ("depth", depth),
+        ("pooling", pooling),
+        ("figure3", figure3),
+        ("rotation", rotation),
+        ("theory", theory),
+        ("facts", facts),
+        ("table1", settings),
+    ):
         record = records.get(name)
         if record is not None:
             section = write(record)
@@ -189,16 +225,25 @@ def spent(record: Record) -> str:
     return f" Made of {time['trials']} trials, {told} in all."
 
 
-HEADLINES = ("gain over features", "gain over GCN", "outperforms the baselines", "unsupervised close to supervised",
-             "K = 2 over K = 1", "sample size", "DeepWalk slower at test time",
-             "clustering coefficients")  # fmt: skip
+HEADLINES = (
+    "gain over features",
+    "gain over GCN",
+    "outperforms the baselines",
+    "unsupervised close to supervised",
+    "K = 2 over K = 1",
+    "sample size",
+    "DeepWalk slower at test time",
+    "clustering coefficients",
+)
 """The most important claims."""
 
 
 def in_short(record: Record) -> Section:
     found = {row["claim"]: row for row in record["rows"]}
-    rows = [(_MARKS[row["verdict"]] + row["claim"], row["paper"], row["ours"].partition(" (")[0])
-            for row in (found[name] for name in HEADLINES if name in found)]  # fmt: skip
+    rows = [
+        (_MARKS[row["verdict"]] + row["claim"], row["paper"], row["ours"].partition(" (")[0])
+        for row in (found[name] for name in HEADLINES if name in found)
+    ]
     return Section("In short", "✓ holds, ✗ does not.", (Table(("claim", "the paper", "ours"), rows),))
 
 
@@ -214,8 +259,10 @@ def claims(record: Record) -> Section:
         said = f"“{row['quote']}” ({row['place']})"
         rows.append((_MARKS[row["verdict"]] + row["claim"], said, row["paper"], row["ours"] + why, row["rule"]))
     rows.sort(key=lambda row: "✗✓–…".index(row[0][0]))
-    text = ("✓ holds, ✗ does not, – cannot be tested here, … not made yet. Judged by the paper's form; where the "
-            "reference form decides otherwise, it is told. (quick): few steps and one learning rate.")  # fmt: skip
+    text = (
+        "✓ holds, ✗ does not, – cannot be tested here, … not made yet. Judged by the paper's form; where the "
+        "reference form decides otherwise, it is told. (quick): few steps and one learning rate."
+    )
     partly = dict.fromkeys(part for row in record["rows"] for part in row["in_part"])
     if partly:
         text += f" (in part): judged also by what deserves a longer sweep or more seeds: {', '.join(partly)}."
@@ -223,13 +270,23 @@ def claims(record: Record) -> Section:
 
 
 def wilcoxon(record: Record) -> Section:
-    rows = [(f"{r['a']} and {r['b']}, {r['form']} form", f"T = {r['t']:g}, p = {r['p']:.2f}" if "p" in r else "–",
-             f"{r['mean_difference']:+.3f}" if "p" in r else "–", str(len(r["settings"])),
-             f"T = {r['paper_t']:g}, p = {r['paper_p']:.2f}") for r in record["rows"]]  # fmt: skip
+    rows = [
+        (
+            f"{r['a']} and {r['b']}, {r['form']} form",
+            f"T = {r['t']:g}, p = {r['p']:.2f}" if "p" in r else "–",
+            f"{r['mean_difference']:+.3f}" if "p" in r else "–",
+            str(len(r["settings"])),
+            f"T = {r['paper_t']:g}, p = {r['paper_p']:.2f}",
+        )
+        for r in record["rows"]
+    ]
     right = sum((c["t"], c["p"]) == (c["paper_t"], c["paper_p"]) for c in record["check"])
     text = f"Fed with the paper's own Table 1, the test returns {right} of the {len(record['check'])} published pairs."
-    text += "".join(f" Judged in the {form} form also by rows that were made in part: {', '.join(rows)}."
-                    for form, rows in record["in_part"].items() if rows)  # fmt: skip
+    text += "".join(
+        f" Judged in the {form} form also by rows that were made in part: {', '.join(rows)}."
+        for form, rows in record["in_part"].items()
+        if rows
+    )
     head = ("aggregators", "ours", "mean difference", "settings", "the paper")
     return Section("Signed-rank test", text, (Table(head, rows),))
 
@@ -238,18 +295,37 @@ def figure2a(record: Record) -> Section:
     rows = []
     for machine, timed in by_machine(record).items():
         for r in timed:
-            step, exact = (short(usual(r[name])) if name in r else "–"
-                           for name in ("supervised_step_milliseconds", "exact_embed_microseconds"))  # fmt: skip
+            step, exact = (
+                short(usual(r[name])) if name in r else "–"
+                for name in ("supervised_step_milliseconds", "exact_embed_microseconds")
+            )
             factors = [r[name] for name in ("deepwalk_inference_factor", "deepwalk_exact_factor") if name in r]
-            rows.append((machine, r["row"], step, short(usual(r["pass_seconds"])),
-                         short(usual(r["embed_microseconds"])), exact,
-                         " and ".join(f"{factor:,.0f} x" for factor in factors) or "–"))  # fmt: skip
-    head = ("on", "method", "supervised step of 512, ms", "pass over the walks, s", "unseen node, sampled, µs",
-            "unseen node, exact, µs", "DeepWalk is slower by, sampled and exact")  # fmt: skip
-    text = (f"On {next(iter(record['data']))}, {record['timed_nodes']:,} of {record['unseen_nodes']:,} unseen nodes; "
-            f"medians over the seeds ({'; '.join(map(timed_with, (record, *record.get('elsewhere', ()))))}). A pass is "
-            "computed from timed steps. Without a GPU DeepWalk runs on one thread, which is its fastest, the others on "
-            "all.")  # fmt: skip
+            rows.append(
+                (
+                    machine,
+                    r["row"],
+                    step,
+                    short(usual(r["pass_seconds"])),
+                    short(usual(r["embed_microseconds"])),
+                    exact,
+                    " and ".join(f"{factor:,.0f} x" for factor in factors) or "–",
+                )
+            )
+    head = (
+        "on",
+        "method",
+        "supervised step of 512, ms",
+        "pass over the walks, s",
+        "unseen node, sampled, µs",
+        "unseen node, exact, µs",
+        "DeepWalk is slower by, sampled and exact",
+    )
+    text = (
+        f"On {next(iter(record['data']))}, {record['timed_nodes']:,} of {record['unseen_nodes']:,} unseen nodes; "
+        f"medians over the seeds ({'; '.join(map(timed_with, (record, *record.get('elsewhere', ()))))}). A pass is "
+        "computed from timed steps. Without a GPU DeepWalk runs on one thread, which is its fastest, the others on "
+        "all."
+    )
     return Section("Figure 2A: time", text, (Table(head, rows),), "figure2a")
 
 
@@ -274,31 +350,53 @@ def timed(points: Sequence[Record]) -> str:
 
 
 def figure2b(record: Record) -> Section:
-    rows = [(str(p["sample_size"]), value(p["test_micro_f1"]), value(p["exact_test_micro_f1"]),
-             f"{p['lr']:g}", f"{p['step_milliseconds']:,.1f}") for p in record["points"]]  # fmt: skip
+    rows = [
+        (
+            str(p["sample_size"]),
+            value(p["test_micro_f1"]),
+            value(p["exact_test_micro_f1"]),
+            f"{p['lr']:g}",
+            f"{p['step_milliseconds']:,.1f}",
+        )
+        for p in record["points"]
+    ]
     head = ("S1 = S2", "test F1, sampled inference", "exact inference", "rate", "training step, ms")
     text = f"Supervised GraphSAGE-mean; {rates(record['points'])}; {timed(record['points'])}."
     return Section("Figure 2B: size of the sample", text, (Table(head, rows),), "figure2b")
 
 
 def depth(record: Record) -> Section:
-    rows = [(p["data"], p["aggregator"], str(p["k"]), str(tuple(p["sample_sizes"])), value(p["test_micro_f1"]),
-             f"{p['lr']:g}", f"{p['step_milliseconds']:,.1f}") for p in record["points"]]  # fmt: skip
+    rows = [
+        (
+            p["data"],
+            p["aggregator"],
+            str(p["k"]),
+            str(tuple(p["sample_sizes"])),
+            value(p["test_micro_f1"]),
+            f"{p['lr']:g}",
+            f"{p['step_milliseconds']:,.1f}",
+        )
+        for p in record["points"]
+    ]
     head = ("data", "aggregator", "K", "samples", "test F1", "rate", "training step, ms")
     text = f"Supervised; {rates(record['points'])}; {timed(record['points'])}."
     return Section("Depth K", text, (Table(head, rows),), "depth")
 
 
 def pooling(record: Record) -> Section:
-    rows = [(r["data"], {"pool": "max", "meanpool": "mean"}[r["aggregator"]], value(r["test_micro_f1"]), f"{r['lr']:g}")
-            for r in record["points"]]  # fmt: skip
+    rows = [
+        (r["data"], {"pool": "max", "meanpool": "mean"}[r["aggregator"]], value(r["test_micro_f1"]), f"{r['lr']:g}")
+        for r in record["points"]
+    ]
     text = f"Max and mean over the neighbors' transformed vectors (section 3.3), supervised; {rates(record['points'])}."
     return Section("Pooling", text, (Table(("data", "pooling", "test F1", "rate"), rows),))
 
 
 def facts(record: Record) -> Section:
-    rows = [(r["data"], f"{100 * r['edges_back']:.1f}%", f"{100 * r['nodes_without_features']:.1f}%")
-            for r in record["rows"]]  # fmt: skip
+    rows = [
+        (r["data"], f"{100 * r['edges_back']:.1f}%", f"{100 * r['nodes_without_features']:.1f}%")
+        for r in record["rows"]
+    ]
     text = "Of each graph as it is split here."
     head = ("data", "edges of unseen nodes that lead back to training nodes", "nodes without features")
     return Section("Facts about the data", text, (Table(head, rows),))
@@ -308,25 +406,33 @@ def figure3(record: Record) -> Section:
     rows = [(name, *(value(cell) for cell in line)) for name, line in record["lines"].items()]
     head = ("method", *(f"{100 * level:.0f}% noise" for level in record["levels"]))
     swept = [cell for line in record["lines"].values() for cell in line if "tried" in cell]
-    text = (f"Supervised; {rates(swept)}; feature columns replaced by Gaussian noise. DeepWalk reads "
-            "no features; its settings, too, are chosen on validation.")  # fmt: skip
+    text = (
+        f"Supervised; {rates(swept)}; feature columns replaced by Gaussian noise. DeepWalk reads "
+        "no features; its settings, too, are chosen on validation."
+    )
     return Section("Figure 3: noise", text, (Table(head, rows),), "figure3")
 
 
 def rotation(record: Record) -> Section:
     rows = [(r["row"], value(r["test_micro_f1"])) for r in record["rows"]]
-    text = ("A probe fitted on the vectors of one DeepWalk run, asked about the same nodes' vectors of another run, "
-            "before and after Procrustes alignment: why DeepWalk cannot cross graphs (Appendix D).")  # fmt: skip
+    text = (
+        "A probe fitted on the vectors of one DeepWalk run, asked about the same nodes' vectors of another run, "
+        "before and after Procrustes alignment: why DeepWalk cannot cross graphs (Appendix D)."
+    )
     return Section("Rotation", text, (Table(("vectors asked about", "test F1"), rows),))
 
 
 def theory(record: Record) -> Section:
-    built = [(r["graph"], str(r["nodes"]), str(r["colors"]), f"{r['mean_coefficient']:.3f}",
-              f"{r['largest_error']:.0e}") for r in record["constructed"]]  # fmt: skip
+    built = [
+        (r["graph"], str(r["nodes"]), str(r["colors"]), f"{r['mean_coefficient']:.3f}", f"{r['largest_error']:.0e}")
+        for r in record["constructed"]
+    ]
     learned = [(r["aggregator"], value(r["r2_same_graphs"]), value(r["r2_new_graphs"])) for r in record["learned"]]
     head = ("graph", "nodes", "colors", "mean coefficient", "largest error")
-    text = (f"Theorem 1 constructed with the pooling aggregator (error below {record['epsilon']:.0e}), and clustering "
-            "coefficients learned from random features (R², 1 is perfect).")  # fmt: skip
+    text = (
+        f"Theorem 1 constructed with the pooling aggregator (error below {record['epsilon']:.0e}), and clustering "
+        "coefficients learned from random features (R², 1 is perfect)."
+    )
     second = Table(("aggregator", "R² on training graphs, new features", "R² on new graphs"), learned)
     return Section("Clustering coefficients", text, (Table(head, built), second))
 
@@ -380,8 +486,10 @@ def summary(records: Records) -> str:
         return made
     count = claims["counts"]
     later = f", {count[PENDING]} wait for experiments that have not been made" if count[PENDING] else ""
-    return (f"Of {len(claims['rows'])} claims of the paper **{count[HOLDS]} hold** on our data, "
-            f"**{count[FAILS]} do not**, {count[UNTESTED]} cannot be tested here{later}. {made}")  # fmt: skip
+    return (
+        f"Of {len(claims['rows'])} claims of the paper **{count[HOLDS]} hold** on our data, "
+        f"**{count[FAILS]} do not**, {count[UNTESTED]} cannot be tested here{later}. {made}"
+    )
 
 
 def _profiles(records: Records) -> str:

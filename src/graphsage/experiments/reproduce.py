@@ -27,10 +27,18 @@ from graphsage.training.train import choose_device
 from graphsage.training.trials import Result, Runner, Trial, TrialStore, Unfinished
 
 RUNS: dict[str, Callable[[Session], Path]] = {
-    "table1": table1, "figure2a": figures.figure2a, "figure2b": figures.figure2b, "depth": figures.depth,
-    "figure3": figures.figure3, "pooling": figures.pooling, "rotation": figures.rotation, "theory": figures.theory,
-    "facts": figures.facts, "wilcoxon": wilcoxon, "claims": claims,
-}  # fmt: skip
+    "table1": table1,
+    "figure2a": figures.figure2a,
+    "figure2b": figures.figure2b,
+    "depth": figures.depth,
+    "figure3": figures.figure3,
+    "pooling": figures.pooling,
+    "rotation": figures.rotation,
+    "theory": figures.theory,
+    "facts": figures.facts,
+    "wilcoxon": wilcoxon,
+    "claims": claims,
+}
 READERS = ("wilcoxon", "claims")
 """They read the results of other experiments, and no data."""
 ONLY = (*TASKS, *FORMS, *AGGREGATORS)
@@ -64,8 +72,10 @@ def _check_folder(what: str, session: Session) -> None:
     for name in names(what):
         found = None if name in READERS else session.earlier(name)
         if found is not None and found["profile"] == FULL.name != session.profile.name:
-            raise ConfigError(f"{session.out / name}.json is of profile {FULL.name}, and this run is of profile "
-                              f"{session.profile.name}; choose another folder with --out, or delete it")  # fmt: skip
+            raise ConfigError(
+                f"{session.out / name}.json is of profile {FULL.name}, and this run is of profile "
+                f"{session.profile.name}; choose another folder with --out, or delete it"
+            )
 
 
 def names(what: str) -> tuple[str, ...]:
@@ -76,8 +86,9 @@ def names(what: str) -> tuple[str, ...]:
     return (what,)
 
 
-def open_session(data: Sequence[str], profile: str, out: Path, *, what: str = "all", only: str = "", rates: str = "",
-                 **options: Any) -> Session:  # fmt: skip
+def open_session(
+    data: Sequence[str], profile: str, out: Path, *, what: str = "all", only: str = "", rates: str = "", **options: Any
+) -> Session:
     """A session from words of a command line."""
     sources = () if what in READERS and not data else parse_data(data)
     try:
@@ -93,9 +104,22 @@ def open_session(data: Sequence[str], profile: str, out: Path, *, what: str = "a
     return start(sources, profile_named(profile), out, only=words, rates=swept, **options)
 
 
-def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: int | None = None, jobs: int = 1,
-          device: str = "auto", minutes: float | None = None, only: Sequence[str] = (), rates: Sequence[float] = (),
-          small: bool = False, walks: bool = True, tf32: bool = False, on_done: Any = None) -> Session:  # fmt: skip
+def start(
+    sources: tuple[Source, ...],
+    profile: Profile,
+    out: Path,
+    *,
+    seeds: int | None = None,
+    jobs: int = 1,
+    device: str = "auto",
+    minutes: float | None = None,
+    only: Sequence[str] = (),
+    rates: Sequence[float] = (),
+    small: bool = False,
+    walks: bool = True,
+    tf32: bool = False,
+    on_done: Any = None,
+) -> Session:
     """A session whose trials are in `OUT/trials/PROFILE`; after `minutes` no new trial is started."""
     if seeds is not None and seeds < 1:
         raise ConfigError(f"seeds must be at least 1; got {seeds}")
@@ -106,8 +130,14 @@ def start(sources: tuple[Source, ...], profile: Profile, out: Path, *, seeds: in
     if tf32 and choose_device(device).type != "cuda":
         raise ConfigError("--tf32 is for a GPU, and there is none to use here; leave it out")
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
-    trials = Runner(TrialStore(out / "trials" / profile.name), Evaluate(sources, device, tf32), jobs, deadline, on_done,
-                    {"hardware": hardware(device, tf32=tf32), "versions": versions()})  # fmt: skip
+    trials = Runner(
+        TrialStore(out / "trials" / profile.name),
+        Evaluate(sources, device, tf32),
+        jobs,
+        deadline,
+        on_done,
+        {"hardware": hardware(device, tf32=tf32), "versions": versions()},
+    )
     return Session(sources, profile, out, trials, seeds or profile.seeds, frozenset(only), tuple(rates), small, walks)
 
 
@@ -141,10 +171,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(write_report(options.out))
             return 0
         session = open_session(
-            options.data, options.profile, options.out, what=options.what, only=options.only,
-            seeds=options.seeds, jobs=options.jobs, device=options.device, minutes=options.minutes, rates=options.rates,
-            small=options.small, walks=not options.no_deepwalk, tf32=options.tf32, on_done=tell,
-        )  # fmt: skip
+            options.data,
+            options.profile,
+            options.out,
+            what=options.what,
+            only=options.only,
+            seeds=options.seeds,
+            jobs=options.jobs,
+            device=options.device,
+            minutes=options.minutes,
+            rates=options.rates,
+            small=options.small,
+            walks=not options.no_deepwalk,
+            tf32=options.tf32,
+            on_done=tell,
+        )
         reproduce(options.what, session)
     except Unfinished as more:
         print(more, file=sys.stderr)

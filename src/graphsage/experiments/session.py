@@ -64,8 +64,12 @@ class Session:
         """The profile's points that `rates` and `small` leave."""
         whole = self.profile.space(task, aggregator)
         smallest = SIZES.get(aggregator, (None,))[0]
-        left = whole.subset(lambda point: (not self.rates or point["lr"] in self.rates)
-                            and (not self.small or point.get("hidden_dim", smallest) == smallest))  # fmt: skip
+        left = whole.subset(
+            lambda point: (
+                (not self.rates or point["lr"] in self.rates)
+                and (not self.small or point.get("hidden_dim", smallest) == smallest)
+            )
+        )
         if not left.points:
             known = ", ".join(str(rate) for rate in dict.fromkeys(point["lr"] for point in whole.grid()))
             raise ConfigError(f"--rates leaves nothing to sweep for {task} training; its rates are {known}")
@@ -81,8 +85,10 @@ class Session:
     def runs(self, trials: Mapping[Key, Trial]) -> dict[Key, list[Result]]:
         """Results of every trial with every seed, by the trial's key; more seeds if an earlier command made more."""
         self.attempt(lambda: self.trials.run(self.with_seeds(trials)))
-        found = {key: [record["result"] for record in self.trials.seeds(trial, self.seeds).values()]
-                 for key, trial in trials.items()}  # fmt: skip
+        found = {
+            key: [record["result"] for record in self.trials.seeds(trial, self.seeds).values()]
+            for key, trial in trials.items()
+        }
         if not all(found.values()):
             raise Unfinished(self.left[-1])
         return found
@@ -106,8 +112,11 @@ class Session:
     def machines(self, trials: Mapping[Key, Trial], here: str) -> list[str]:
         """Machines that have timed all these trials, `here` first."""
         first = next(iter(trials.values()))
-        names = {str(record["settings"]["machine"]) for record in self.trials.store.records(first.experiment)
-                 if record["label"] == first.label}  # fmt: skip
+        names = {
+            str(record["settings"]["machine"])
+            for record in self.trials.store.records(first.experiment)
+            if record["label"] == first.label
+        }
         asked = {name: [trial.with_settings(machine=name, seed=0) for trial in trials.values()] for name in names}
         found = [name for name in asked if all(self.trials.store.get(trial) is not None for trial in asked[name])]
         if not found:
@@ -161,17 +170,23 @@ class Session:
         ]  # an earlier command may have had others
         records = list(self.trials.used.values())
         made_on = {machine_of(record) for record in records} | set(body.get("trials_on", ()))
-        made = {"layout": LAYOUT, "profile": self.profile.name, "version": protocol(EXPERIMENT_TYPES.get(name, ())),
-                **body, "trials_on": sorted(made_on) or [machine(hardware())],
-                "time": self.spent(name, records)}  # fmt: skip
+        made = {
+            "layout": LAYOUT,
+            "profile": self.profile.name,
+            "version": protocol(EXPERIMENT_TYPES.get(name, ())),
+            **body,
+            "trials_on": sorted(made_on) or [machine(hardware())],
+            "time": self.spent(name, records),
+        }
         if name in FIGURES:
             made["paper"] = FIGURES[name]
         write_result(path, about, self.command(name, names), made)
         self.trials.used.clear()  # the next result has its own
         return path
 
-    def joined(self, name: str, body: dict[str, Any], part: str,
-               key: Callable[[dict[str, Any]], Hashable]) -> dict[str, Any]:  # fmt: skip
+    def joined(
+        self, name: str, body: dict[str, Any], part: str, key: Callable[[dict[str, Any]], Hashable]
+    ) -> dict[str, Any]:
         """`body` with the rows that earlier commands made for other data sets."""
         whole = {"profile": self.profile.name, "version": protocol(EXPERIMENT_TYPES.get(name, ())), **body}
         return merge_results(self.earlier(name), whole, part, key)

@@ -29,8 +29,12 @@ def first_walks(session: Session, source: Source, noise: float = 0.0) -> list[Tr
 def chosen_walks(session: Session, source: Source, asked: Sequence[tuple[str, float]]) -> list[Trial]:
     """Every seed with the rate that validation chose, for each asked method and noise level."""
     found = {each: walked(session, source, *each) for each in asked}
-    return [_needed(session, source, made.chosen["lr"], seed, noise)
-            for (_, noise), made in found.items() if made is not None for seed in range(session.seeds)]  # fmt: skip
+    return [
+        _needed(session, source, made.chosen["lr"], seed, noise)
+        for (_, noise), made in found.items()
+        if made is not None
+        for seed in range(session.seeds)
+    ]
 
 
 def walked(session: Session, source: Source, name: str, noise: float = 0.0) -> Swept | None:
@@ -45,8 +49,11 @@ def walked(session: Session, source: Source, name: str, noise: float = 0.0) -> S
         own: Result = record["result"]["rows"][f"{name} {contexts}{suffix}"]
         return own
 
-    points = [{"lr": lr, "contexts": contexts, "val": row(records[0], contexts)["val"]}
-              for lr, records in swept.items() for contexts in CONTEXTS]  # fmt: skip
+    points = [
+        {"lr": lr, "contexts": contexts, "val": row(records[0], contexts)["val"]}
+        for lr, records in swept.items()
+        for contexts in CONTEXTS
+    ]
     chosen = {name: value for name, value in max(points, key=lambda point: point["val"]).items() if name != "val"}
     again = swept[chosen["lr"]]
     runs = {seed: row(record, chosen["contexts"]) for seed, record in again.items()}
@@ -72,9 +79,10 @@ def _records(session: Session, source: Source, lr: float, noise: float) -> dict[
 
 def _kinds(session: Session, source: Source, lr: float) -> tuple[Trial, Trial]:
     """With the noise of Figure 3, and without."""
-    noisy, plain = (make_trial("table1", "deepwalk", "DeepWalk", source, **session.profile.deepwalk,
-                               noises=list(levels), lr=lr)
-                    for levels in (session.profile.noise_levels, (0.0,)))  # fmt: skip
+    noisy, plain = (
+        make_trial("table1", "deepwalk", "DeepWalk", source, **session.profile.deepwalk, noises=list(levels), lr=lr)
+        for levels in (session.profile.noise_levels, (0.0,))
+    )
     return noisy, plain
 
 
@@ -99,8 +107,13 @@ def every_cell(session: Session) -> list[Cell]:
 def graphsage_trial(session: Session, source: Source, cell: Cell) -> Trial:
     """Of a cell, still without rate, width and seed."""
     task, form, aggregator = cell
-    settings = {"task": task, "form": form, "aggregator": aggregator, **session.profile.training[task],
-                "sampled": task == "supervised"}  # fmt: skip
+    settings = {
+        "task": task,
+        "form": form,
+        "aggregator": aggregator,
+        **session.profile.training[task],
+        "sampled": task == "supervised",
+    }
     return make_trial("table1", "graphsage", " ".join(cell), source, **settings)
 
 
@@ -166,8 +179,12 @@ def walk_row(session: Session, source: Source, name: str) -> Row | None:
     made = row(source, name, "both", found)
     made["settings"] = {**session.profile.deepwalk, **found.chosen}
     rates = list(dict.fromkeys(point["lr"] for point in found.points))
-    made["tried"] = {"rates": rates, "contexts": list(CONTEXTS), "points": len(found.points),
-                     "of": len(CONTEXTS) * len(session.profile.deepwalk_rates)}  # fmt: skip
+    made["tried"] = {
+        "rates": rates,
+        "contexts": list(CONTEXTS),
+        "points": len(found.points),
+        "of": len(CONTEXTS) * len(session.profile.deepwalk_rates),
+    }
     return made | {"command": command(session, made)}
 
 
@@ -202,8 +219,10 @@ def made_on(records: Sequence[Mapping[str, Any]]) -> list[Row]:
 
 
 FORMS = ("paper", "reference")
-NOTE = ("command: makes the whole table from nothing; hardware and versions: of the machine that put it together. The "
-        "command of a row makes that row, and made_on names the machines of its trials.")  # fmt: skip
+NOTE = (
+    "command: makes the whole table from nothing; hardware and versions: of the machine that put it together. The "
+    "command of a row makes that row, and made_on names the machines of its trials."
+)
 
 
 def table1(session: Session) -> Path:
@@ -233,24 +252,33 @@ def make(session: Session) -> None:
         {(source, cell): session.profile.space(cell[0], cell[2]) for source, cell in keys},
     )
     true_features = [(name, 0.0) for name in WALKS]
-    session.trials.run(trial for source in session.sources if walks(session, source)
-                       for trial in chosen_walks(session, source, true_features))  # fmt: skip
+    session.trials.run(
+        trial
+        for source in session.sources
+        if walks(session, source)
+        for trial in chosen_walks(session, source, true_features)
+    )
 
 
 def cells(session: Session) -> list[Cell]:
     """The cells that `only` selects."""
-    return [(task, form, aggregator)
-            for task in session.wanted(TASKS, TASKS)
-            for form in session.wanted(session.profile.forms, FORMS)
-            for aggregator in session.wanted(AGGREGATORS, AGGREGATORS)]  # fmt: skip
+    return [
+        (task, form, aggregator)
+        for task in session.wanted(TASKS, TASKS)
+        for form in session.wanted(session.profile.forms, FORMS)
+        for aggregator in session.wanted(AGGREGATORS, AGGREGATORS)
+    ]
 
 
 def first_trials(session: Session) -> list[Trial]:
     """All trials that do not depend on a choice by validation, the longest ones first."""
     trials = [trial for source in session.sources if walks(session, source) for trial in first_walks(session, source)]
     for source in session.sources:
-        trials += [graphsage_trial(session, source, cell).with_settings(**point, seed=0)
-                   for cell in cells(session) for point in session.space(cell[0], cell[2]).grid()]  # fmt: skip
+        trials += [
+            graphsage_trial(session, source, cell).with_settings(**point, seed=0)
+            for cell in cells(session)
+            for point in session.space(cell[0], cell[2]).grid()
+        ]
         for kind in SIMPLE.values():
             trials += [make_trial("table1", kind, kind, source, seed=seed) for seed in range(session.seeds)]
     return trials
@@ -288,6 +316,9 @@ def rows_in_part(
     rows = [row for row in (table or {"rows": []})["rows"] if row.get("form", form) == form and "tried" in row]
     most = max((len(row["seeds"]) for row in rows), default=0)
     asked = [row for row in rows if (row["task"] in tasks or (tasks and row["task"] == "both")) and row["row"] in names]
-    return [f"{row['data']} {row['task']} {row['row']} ({row['tried']['points']} of {row['tried']['of']} points, "
-            f"{len(row['seeds'])} of {most} seeds)" for row in asked
-            if row["tried"]["points"] < row["tried"]["of"] or len(row["seeds"]) < most]  # fmt: skip
+    return [
+        f"{row['data']} {row['task']} {row['row']} ({row['tried']['points']} of {row['tried']['of']} points, "
+        f"{len(row['seeds'])} of {most} seeds)"
+        for row in asked
+        if row["tried"]["points"] < row["tried"]["of"] or len(row["seeds"]) < most
+    ]

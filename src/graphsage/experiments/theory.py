@@ -213,11 +213,15 @@ def learn(settings: dict[str, Any]) -> Result:
     structure can help; score on them with other features and on four new graphs: R^2, 1 is perfect and 0 the mean."""
     device = choose_device(settings["device"])
     n, seed = settings["nodes"], settings["seed"]
-    worlds = [small_world(n, degree, rewired, 1000 * seed + number)
-              for number, (degree, rewired) in enumerate([(4, 0.1), (8, 0.3), (12, 0.6), (16, 0.1)] * 2)]  # fmt: skip
+    worlds = [
+        small_world(n, degree, rewired, 1000 * seed + number)
+        for number, (degree, rewired) in enumerate([(4, 0.1), (8, 0.3), (12, 0.6), (16, 0.1)] * 2)
+    ]
     seen, new = (_joined(part).to(device) for part in (worlds[:4], worlds[4:]))
-    truth = {name: _standardized(clustering_coefficients(graph.to("cpu"))).to(device)
-             for name, graph in (("seen", seen), ("new", new))}  # fmt: skip
+    truth = {
+        name: _standardized(clustering_coefficients(graph.to("cpu"))).to(device)
+        for name, graph in (("seen", seen), ("new", new))
+    }
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         encoder = Encoder(EncoderConfig(aggregator=settings["aggregator"], dim=64, hidden_dim=64), FEATURES).to(device)
@@ -236,10 +240,15 @@ def learn(settings: dict[str, Any]) -> Result:
         torch.autograd.backward((predicted(seen) - truth["seen"]).square().mean())
         optimizer.step()
     with torch.no_grad():
-        scores = {name: 1 - float((predicted(graph) - truth[name]).square().mean() / truth[name].var(correction=0))
-                  for name, graph in (("seen", seen), ("new", new))}  # fmt: skip
-    return {"val": round(scores["seen"], 4), "r2_same_graphs": round(scores["seen"], 4),
-            "r2_new_graphs": round(scores["new"], 4)}  # fmt: skip
+        scores = {
+            name: 1 - float((predicted(graph) - truth[name]).square().mean() / truth[name].var(correction=0))
+            for name, graph in (("seen", seen), ("new", new))
+        }
+    return {
+        "val": round(scores["seen"], 4),
+        "r2_same_graphs": round(scores["seen"], 4),
+        "r2_new_graphs": round(scores["new"], 4),
+    }
 
 
 def _standardized(values: Tensor) -> Tensor:

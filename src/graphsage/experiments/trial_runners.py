@@ -88,8 +88,11 @@ def deepwalk(settings: dict[str, Any], data: Named) -> Result:
     for contexts in CONTEXTS:
         began = time.monotonic()
         z = embed_new(model, graph, new, replace(config, contexts=contexts)).embeddings.numpy()
-        spent = {"train_seconds": round(train_seconds, 3), "online_seconds": round(time.monotonic() - began, 3),
-                 "new_nodes": len(new)}  # fmt: skip
+        spent = {
+            "train_seconds": round(train_seconds, 3),
+            "online_seconds": round(time.monotonic() - began, 3),
+            "new_nodes": len(new),
+        }
         rows[f"DeepWalk {contexts}"] = probed(z, data, settings["seed"]) | spent
         for noise in settings.get("noises", [0.0]):
             noisy = with_noise(data, noise, settings["seed"])
@@ -215,9 +218,14 @@ def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
     result: Result = {}
     for task in ("supervised", "unsupervised"):
         model, ticks = timed_training(
-            data, task=task, aggregator=settings["aggregator"], steps=settings["steps"], seed=settings["seed"],
-            device=settings["device"], **settings["model"],
-        )  # fmt: skip
+            data,
+            task=task,
+            aggregator=settings["aggregator"],
+            steps=settings["steps"],
+            seed=settings["seed"],
+            device=settings["device"],
+            **settings["model"],
+        )
         result[f"{task}_step_milliseconds"] = 1000 * seconds_per_step(ticks)
     train_nodes = data.split.nodes("train")
     result["epoch_seconds"] = result["supervised_step_milliseconds"] / 1000 * -(-len(train_nodes) // BATCH)
@@ -253,8 +261,7 @@ def timed_deepwalk(settings: dict[str, Any], data: Named) -> Result:
     embed_new(model, there, nodes, DeepWalkConfig(num_walks=WALKS, passes=PASSES, seed=settings["seed"]))
     wait_for(device)
     online = time.monotonic() - began
-    return {"pass_seconds": spent * WALKS / short.num_walks,
-            "embed_microseconds": 1e6 * online / len(nodes)}  # fmt: skip
+    return {"pass_seconds": spent * WALKS / short.num_walks, "embed_microseconds": 1e6 * online / len(nodes)}
 
 
 def num_pairs(data: Named) -> int:

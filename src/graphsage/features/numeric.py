@@ -52,8 +52,13 @@ class FittedNumeric(OneColumn):
         return np.stack([filled, missing], axis=1).astype(np.float32)[:, : self.width]
 
     def state(self) -> State:
-        return {"kind": "numeric", "name": self.name, "log": self.log, "median": self.median,
-                "indicator": self.indicator}, {}  # fmt: skip
+        return {
+            "kind": "numeric",
+            "name": self.name,
+            "log": self.log,
+            "median": self.median,
+            "indicator": self.indicator,
+        }, {}
 
     @staticmethod
     def from_state(config: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> "FittedNumeric":
@@ -61,6 +66,8 @@ class FittedNumeric(OneColumn):
         if not np.isfinite(median):
             raise BundleError("the saved features' median is not finite; train the model again")
         return FittedNumeric(
-            read_field(config, "name", str), read_field(config, "log", bool), median,
+            read_field(config, "name", str),
+            read_field(config, "log", bool),
+            median,
             read_field(config, "indicator", bool),
-        )  # fmt: skip
+        )

@@ -58,8 +58,15 @@ class Word2Vec:
             from gensim.models import Word2Vec as Trainer
         except ImportError:
             raise ConfigError(_INSTALL) from None
-        trained = Trainer(documents, vector_size=self.dim, window=self.window, min_count=enough, epochs=self.epochs,
-                          seed=self.seed, workers=1)  # fmt: skip
+        trained = Trainer(
+            documents,
+            vector_size=self.dim,
+            window=self.window,
+            min_count=enough,
+            epochs=self.epochs,
+            seed=self.seed,
+            workers=1,
+        )
         return np.stack([trained.wv[word] for word in words]).astype(np.float32)
 
 
@@ -96,8 +103,12 @@ class FittedWord2Vec:
         return {word: place for place, word in enumerate(self.words)}
 
     def state(self) -> State:
-        config = {"kind": "word2vec", "settings": asdict(self.settings), "columns": list(self.columns),
-                  "words": list(self.words)}  # fmt: skip
+        config = {
+            "kind": "word2vec",
+            "settings": asdict(self.settings),
+            "columns": list(self.columns),
+            "words": list(self.words),
+        }
         return config, {"vectors": self.vectors, "weights": self.weights, "common": self.common}
 
     @staticmethod
@@ -105,9 +116,13 @@ class FittedWord2Vec:
         settings = _read_settings(config)
         words = read_words(config, "words")
         return FittedWord2Vec(
-            settings, read_words(config, "columns"), words, read_array(arrays, "vectors", (len(words), settings.dim)),
-            read_array(arrays, "weights", (len(words),)), read_array(arrays, "common", (settings.dim,)),
-        )  # fmt: skip
+            settings,
+            read_words(config, "columns"),
+            words,
+            read_array(arrays, "vectors", (len(words), settings.dim)),
+            read_array(arrays, "weights", (len(words),)),
+            read_array(arrays, "common", (settings.dim,)),
+        )
 
 
 def first_singular_vector(x: Floats) -> Floats:

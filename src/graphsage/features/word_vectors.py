@@ -83,4 +83,4 @@ class FittedWordVectors:
         words = read_words(config, "words")
         return FittedWordVectors(
             read_words(config, "columns"), words, read_array(arrays, "vectors", (len(words), None))
-        )  # fmt: skip
+        )

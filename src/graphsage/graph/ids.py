@@ -13,8 +13,12 @@ from graphsage.errors import GraphError
 class NodeIds:
     """Outside ids of the rows of a graph. Strings are kept as UTF-8 bytes + offsets, so that they can be mapped."""
 
-    def __init__(self, integers: npt.NDArray[np.int64] | None, text: npt.NDArray[np.uint8] | None = None,
-                 offsets: npt.NDArray[np.int64] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        integers: npt.NDArray[np.int64] | None,
+        text: npt.NDArray[np.uint8] | None = None,
+        offsets: npt.NDArray[np.int64] | None = None,
+    ) -> None:
         self._integers, self._text, self._offsets = integers, text, offsets
 
     @classmethod
@@ -98,8 +102,11 @@ class NodeIds:
                     known = int(value)
             row = self._row_of.get(known)
             if row is None:
-                raise GraphError(f"unknown node id {value!r}; the graph has {len(self)} nodes, the first is {self[0]!r}"
-                                 if len(self) else f"unknown node id {value!r}; the graph has no nodes")  # fmt: skip
+                raise GraphError(
+                    f"unknown node id {value!r}; the graph has {len(self)} nodes, the first is {self[0]!r}"
+                    if len(self)
+                    else f"unknown node id {value!r}; the graph has no nodes"
+                )
             rows.append(row)
         return np.array(rows, np.int64)
 

@@ -57,8 +57,9 @@ def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
         "encoder": dataclasses.asdict(encoder.config),
         "in_dim": encoder.in_dim,
         "num_nodes": None if encoder.identity is None else encoder.identity.num_embeddings,
-        "head": None if head is None else {"num_classes": head.linear.out_features,
-                                           "scale": head.log_scale is not None},
+        "head": None
+        if head is None
+        else {"num_classes": head.linear.out_features, "scale": head.log_scale is not None},
         "sampling": dataclasses.asdict(model.sampling),
         "inference": model.inference,
         "degree_features": model.degree_features,
@@ -68,7 +69,7 @@ def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
         "about": model.about,
         "data": data,
         "sha256": {name: checksum(folder / name) for name in files},
-    }  # fmt: skip
+    }
     with atomic_file(folder / "config.json") as temporary:
         temporary.write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -104,8 +105,15 @@ def load_bundle(folder: Path) -> "Model":
     if tensors:
         raise BundleError(f"{folder / 'model.safetensors'} holds a tensor {min(tensors)!r} the model does not have")
     encoder.eval()
-    return Model(encoder=encoder, head=head, sampling=sampling, features=_features(folder, config),
-                 class_names=None if names is None else tuple(names), folder=folder.absolute(), **rest)  # fmt: skip
+    return Model(
+        encoder=encoder,
+        head=head,
+        sampling=sampling,
+        features=_features(folder, config),
+        class_names=None if names is None else tuple(names),
+        folder=folder.absolute(),
+        **rest,
+    )
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -98,8 +98,9 @@ class Model:
             z = embed_exact(self.encoder, capped, tables, rows, seed=self.seed, on_block=on_block)
         elif how == "sampled":
             rows = torch.arange(graph.num_nodes) if rows is None else rows
-            z = embed_sampled(self.encoder, capped, tables, rows.to(self.device), self.sampling, seed=self.seed,
-                              on_block=on_block)  # fmt: skip
+            z = embed_sampled(
+                self.encoder, capped, tables, rows.to(self.device), self.sampling, seed=self.seed, on_block=on_block
+            )
         else:
             raise ConfigError(f"inference must be exact or sampled; got {how!r}")
         return z.cpu()

@@ -85,8 +85,10 @@ def _read_nodes(
     missing = [column for column in needed if column not in table.names]
     if missing:
         what = "columns" if len(missing) > 1 else "column"
-        raise DataError(f"{table} lacks the {what} {listed(missing)}, which the model's features need; its columns "
-                        f"are {listed(table.names)}")  # fmt: skip
+        raise DataError(
+            f"{table} lacks the {what} {listed(missing)}, which the model's features need; its columns "
+            f"are {listed(table.names)}"
+        )
     read = table.read(list(dict.fromkeys([name, *needed])))
     if not len(read[name]):
         raise DataError(f"{table} has no row; give at least one new node")

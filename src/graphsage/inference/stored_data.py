@@ -83,8 +83,16 @@ def is_stored_data(folder: Path) -> bool:
     return (folder / MANIFEST).is_file() and (folder / "split.arrow").is_file()
 
 
-def keep_data(run: Path, model: "Model", data: Graph | Dataset, graph: Graph, split: Split, split_name: str,
-              capped: Graph | None, keep: bool | None = None) -> str:  # fmt: skip
+def keep_data(
+    run: Path,
+    model: "Model",
+    data: Graph | Dataset,
+    graph: Graph,
+    split: Split,
+    split_name: str,
+    capped: Graph | None,
+    keep: bool | None = None,
+) -> str:
     """Write the data of a run into its folder, whole or not at all, and return the manifest's checksum.
 
     `graph` is that of `data` with the features that the model reads, `capped` its neighbor lists after the cap. `keep`
@@ -139,16 +147,19 @@ def open_own_data(model: "Model") -> OwnData:
         columns = _read(folder / "columns.arrow") if "columns.arrow" in about["sha256"] else {}
         splits = open_splits(folder / "graph")
         changed = tuple(Path(p).name for p, before in about["sources"].items() if _differs(Path(p), before))
-        dataset = Dataset(about["name"], graph, {}, split_name, {name: cells(c) for name, c in columns.items()},
-                          fitted=model.features)  # fmt: skip
+        dataset = Dataset(
+            about["name"], graph, {}, split_name, {name: cells(c) for name, c in columns.items()}, fitted=model.features
+        )
     else:
         _refuse_changed(model, about["sources"])
         dataset = _as_the_model_reads(model, open_own(model.about))
         graph, splits, changed = dataset.graph, dataset.splits, ()
         if (graph.num_nodes, graph.num_stored_edges) != (about["nodes"], about["stored_edges"]):
-            raise DataError(f"{dataset.name} has {graph.num_nodes:,} nodes and {graph.num_stored_edges:,} stored edges;"
-                            f" at training it had {about['nodes']:,} and {about['stored_edges']:,}; train again or "
-                            "restore it")  # fmt: skip
+            raise DataError(
+                f"{dataset.name} has {graph.num_nodes:,} nodes and {graph.num_stored_edges:,} stored edges;"
+                f" at training it had {about['nodes']:,} and {about['stored_edges']:,}; train again or "
+                "restore it"
+            )
     codes = torch.from_numpy(parts["part"].to_numpy(zero_copy_only=False).copy())
     split = Split(_codes_of(graph, parts.get("id"), codes), cutoff)
     dataset = dataclasses.replace(dataset, splits={**splits, split_name: split}, default_split=split_name)
@@ -196,8 +207,10 @@ def _manifest(run: Path) -> dict[str, Any]:
         raise BundleError(f"{path} does not belong to this model; train again, or continue with --resume")
     about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if about["format"] != FORMAT:
-        raise BundleError(f"{path.parent} has format {about['format']}, and this version reads format {FORMAT}; "
-                          f"{'upgrade graphsage' if about['format'] > FORMAT else 'train again'}")  # fmt: skip
+        raise BundleError(
+            f"{path.parent} has format {about['format']}, and this version reads format {FORMAT}; "
+            f"{'upgrade graphsage' if about['format'] > FORMAT else 'train again'}"
+        )
     return about
 
 

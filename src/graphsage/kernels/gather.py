@@ -115,8 +115,9 @@ class _ReluMax(torch.autograd.Function):
     """Over consecutive rows, in one Triton kernel forward and one backward."""
 
     @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, h: Tensor, bias: Tensor, present: Tensor, start: int,
-                size: int) -> Tensor:  # fmt: skip
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx, h: Tensor, bias: Tensor, present: Tensor, start: int, size: int
+    ) -> Tensor:
         from graphsage.kernels.triton import pool as fast
 
         best, winner = fast.forward(h.contiguous(), bias, present, start, size)

@@ -20,8 +20,9 @@ def recur(gates: Tensor, weight: Tensor, bias: Tensor, order: Tensor, start: int
 
 class _Recur(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, gates: Tensor, weight: Tensor, bias: Tensor, order: Tensor,
-                start: int) -> Tensor:  # fmt: skip
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx, gates: Tensor, weight: Tensor, bias: Tensor, order: Tensor, start: int
+    ) -> Tensor:
         from graphsage.kernels.triton import lstm as fast
 
         count, dim = len(order), weight.shape[1]

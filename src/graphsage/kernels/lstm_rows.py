@@ -72,8 +72,9 @@ class _LSTM(torch.autograd.Function):
         return h_grad, weight_grad, recurrent_grad, bias_grad, None, None
 
 
-def _step(gate: Tensor, table: Tensor, places: Tensor, bias: Tensor, before: Tensor | None, cell: Tensor,
-          state: Tensor) -> None:  # fmt: skip
+def _step(
+    gate: Tensor, table: Tensor, places: Tensor, bias: Tensor, before: Tensor | None, cell: Tensor, state: Tensor
+) -> None:
     """To `gate` (R, 4H), the hidden state's part, add that of the rows at `places` and the bias, and activate it; write
     the cells and the hidden state, (R, H). At first there are no cells `before`, and `gate` holds nothing."""
     if on_compiled(gate, table, bias, cell, state):
@@ -102,8 +103,9 @@ def _through_time(grad: Tensor, gates: Tensor, cells: Tensor, out: Tensor, recur
     return total
 
 
-def _step_gradient(gates: Tensor, before: Tensor | None, cells: Tensor, d_hidden: Tensor, d_cell: Tensor,
-                   out: Tensor) -> None:  # fmt: skip
+def _step_gradient(
+    gates: Tensor, before: Tensor | None, cells: Tensor, d_hidden: Tensor, d_cell: Tensor, out: Tensor
+) -> None:
     """Write the gradient of one step's gates into `out`; `d_cell` becomes that of the cells before."""
     if on_compiled(gates, cells, d_hidden, d_cell, out):
         bindings.lstm_step_gradient(gates, before, cells, d_hidden, d_cell, out)

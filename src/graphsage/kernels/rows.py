@@ -12,8 +12,13 @@ from graphsage.kernels.compiled import bindings
 BLOCK_BYTES = 1 << 19
 
 
-def scaled_rows(tables: Sequence[Tensor], nodes: Tensor, shift: Tensor, scale: Tensor, out: Tensor | None = None,
-                ) -> Tensor:  # fmt: skip
+def scaled_rows(
+    tables: Sequence[Tensor],
+    nodes: Tensor,
+    shift: Tensor,
+    scale: Tensor,
+    out: Tensor | None = None,
+) -> Tensor:
     """tables (N, D_i) of any float type, nodes (R,) -> (R, D) on the device of `nodes`; `out` may be wider.
 
     A table may stay in the host's memory while `nodes` are on a GPU.

@@ -10,8 +10,9 @@ from graphsage.kernels.random import GOLDEN, below_, derive, key_step, mix_
 BLOCK_ROWS = 2048  # 64-bit draws of so few rows stay in cache
 
 
-def sample_last_hop(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int,
-                    size: int) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+def sample_last_hop(
+    indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int, size: int
+) -> tuple[Tensor, Tensor, Tensor]:
     """The last hop of a tree: `size` neighbors of each of `rows` (R,) under the draw that `keys` give `layer`.
 
     Returns the neighbors (R, size), which rows have any (R,), and the draws' keys (R,).
@@ -25,8 +26,9 @@ def sample_last_hop(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor,
     return index, present, draw
 
 
-def sample_and_extend(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int,
-                      size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+def sample_and_extend(
+    indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int, size: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """A hop that others follow. Returns (R + R * size,) rows and keys, those given first and then, row by row, their
     neighbors; which rows have any (R,); and the draws' keys (R,)."""
     fast = _fast(indptr, indices, rows, keys, layer, size, grow=True)
@@ -39,8 +41,9 @@ def sample_and_extend(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tenso
     return torch.cat([rows, index.flatten()]), torch.cat([keys, children(draw, size)]), present, draw
 
 
-def _fast(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int, size: int, *,
-          grow: bool) -> tuple[Tensor, Tensor | None, Tensor, Tensor] | None:  # fmt: skip
+def _fast(
+    indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int, size: int, *, grow: bool
+) -> tuple[Tensor, Tensor | None, Tensor, Tensor] | None:
     """By Triton or in C; None where neither runs."""
     if on_triton(keys):
         from graphsage.kernels.triton import hop as triton

@@ -51,9 +51,18 @@ def _gather(
 
         offsets = None if isinstance(hood, Dense) else hood.offsets
         fast.gather(
-            table, rows, hood.index, offsets, hood.present, beside=not mixed, mixed=mixed, shift=shift, scale=scale,
-            out=out, mean_at=0 if mixed else dim,
-        )  # fmt: skip
+            table,
+            rows,
+            hood.index,
+            offsets,
+            hood.present,
+            beside=not mixed,
+            mixed=mixed,
+            shift=shift,
+            scale=scale,
+            out=out,
+            mean_at=0 if mixed else dim,
+        )
         return
     if on_compiled(rows, shift, scale) and bindings.readable(table) and bindings.writable(out):
         bindings.gather_self_and_mean(table, rows, hood, mixed, shift, scale, out, 0 if mixed else dim)

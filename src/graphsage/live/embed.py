@@ -41,15 +41,26 @@ class LiveEncoder:
     @staticmethod
     def of(model: Model, inference: str | None = None) -> "LiveEncoder":
         if model.encoder.identity is not None:
-            raise DataError("this model learned a vector for each training node (identity_dim) and cannot embed new "
-                            "ones; train with features or degree features")  # fmt: skip
+            raise DataError(
+                "this model learned a vector for each training node (identity_dim) and cannot embed new "
+                "ones; train with features or degree features"
+            )
         how = inference or model.inference
         if how not in ("exact", "sampled"):
             raise ConfigError(f"inference must be exact or sampled; got {how!r}")
         encoder, head = deterministic(model.encoder), None if model.head is None else deterministic(model.head)
         fast = FastEncoder(encoder, modules_only=True)
-        return LiveEncoder(encoder, fast, head, model.sampling, how, model.degree_features, model.multilabel,
-                           model.seed, rows_are_independent(encoder))  # fmt: skip
+        return LiveEncoder(
+            encoder,
+            fast,
+            head,
+            model.sampling,
+            how,
+            model.degree_features,
+            model.multilabel,
+            model.seed,
+            rows_are_independent(encoder),
+        )
 
     def embed(self, targets: Sequence[Target]) -> Tensor:
         """z of `targets`, (B, dim)."""

@@ -27,8 +27,10 @@ class Journal:
     def __init__(self, path: Path, base: int, check: bytes) -> None:
         version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
         if version < NEEDED_SQLITE:
-            raise StoreError(f"the journal needs SQLite {'.'.join(map(str, NEEDED_SQLITE))} or later; got "
-                             f"{apsw.sqlite_lib_version()}; upgrade apsw")  # fmt: skip
+            raise StoreError(
+                f"the journal needs SQLite {'.'.join(map(str, NEEDED_SQLITE))} or later; got "
+                f"{apsw.sqlite_lib_version()}; upgrade apsw"
+            )
         self._path, self._guard = path, threading.Lock()
         try:
             self._connection = apsw.Connection(str(path))
@@ -48,8 +50,10 @@ class Journal:
         if not tables:
             with self._connection:
                 run(f"PRAGMA application_id = {_APPLICATION}")
-                run("CREATE TABLE journal (sequence INTEGER PRIMARY KEY, body BLOB NOT NULL, "
-                    "floats BLOB NOT NULL, checked BLOB NOT NULL) STRICT")  # fmt: skip
+                run(
+                    "CREATE TABLE journal (sequence INTEGER PRIMARY KEY, body BLOB NOT NULL, "
+                    "floats BLOB NOT NULL, checked BLOB NOT NULL) STRICT"
+                )
 
     def _verify(self, base: int, check: bytes) -> tuple[int, bytes]:
         last, seen = base, check
@@ -58,8 +62,9 @@ class Journal:
             whole = all(isinstance(part, bytes) for part in (body, floats, checked))  # a flipped bit may change a type
             seen = _checked(seen, last, body, floats) if whole else b""
             if sequence != last or seen != checked:
-                raise StoreError(f"{self._path} is damaged at change {last}: it was altered after it was written; "
-                                 "restore a backup")  # fmt: skip
+                raise StoreError(
+                    f"{self._path} is damaged at change {last}: it was altered after it was written; restore a backup"
+                )
         return last, seen
 
     def _rows(self, after: int) -> Iterator[tuple[int, bytes, bytes, bytes]]:

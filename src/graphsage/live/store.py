@@ -38,8 +38,9 @@ class Version:
     sequence: int
 
 
-def create_store(folder: Path, graph: Graph, attributes: Iterable[Mapping[str, Any]] | None = None,
-                 features: str = "") -> None:  # fmt: skip
+def create_store(
+    folder: Path, graph: Graph, attributes: Iterable[Mapping[str, Any]] | None = None, features: str = ""
+) -> None:
     """A new live graph that begins as `graph`. `features` tells the recipes that made its features apart."""
     if is_store(folder):
         raise StoreError(f"{folder} is a live graph already; choose another folder")

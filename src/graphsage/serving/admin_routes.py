@@ -49,9 +49,15 @@ async def model(request: Request) -> dict[str, Any]:
     """What model serves, what it reads and what it predicts."""
     service = service_of(request)
     loaded = service.model
-    return {"model": loaded.version, "graph": graph_version(service.live.version), **loaded.about,
-            "columns": list(loaded.rows.columns), "features": loaded.rows.width, "classes": list(loaded.classes),
-            "multilabel": loaded.multilabel}  # fmt: skip
+    return {
+        "model": loaded.version,
+        "graph": graph_version(service.live.version),
+        **loaded.about,
+        "columns": list(loaded.rows.columns),
+        "features": loaded.rows.width,
+        "classes": list(loaded.classes),
+        "multilabel": loaded.multilabel,
+    }
 
 
 @router.get("/v1/stats")
@@ -60,9 +66,14 @@ async def stats(request: Request) -> dict[str, Any]:
     service = service_of(request)
     rate, p99 = service.metrics.recent()
     index = service.follower.index
-    return {"nodes": service.live.num_nodes, "graph": graph_version(service.live.version),
-            "requests_per_second": rate, "p99_ms": p99,
-            "recall": None if index is None else index.recall, "model": service.model.version}  # fmt: skip
+    return {
+        "nodes": service.live.num_nodes,
+        "graph": graph_version(service.live.version),
+        "requests_per_second": rate,
+        "p99_ms": p99,
+        "recall": None if index is None else index.recall,
+        "model": service.model.version,
+    }
 
 
 @router.get("/v1/map")
@@ -71,8 +82,11 @@ async def map_points(request: Request) -> Response:
     drawn = service_of(request).follower.map
     if drawn is None:
         raise retry(503, "the map is being drawn")
-    return Response(await run_in_threadpool(drawn.packed), media_type="application/octet-stream",
-                    headers={"X-Map-Epoch": str(drawn.epoch)})  # fmt: skip
+    return Response(
+        await run_in_threadpool(drawn.packed),
+        media_type="application/octet-stream",
+        headers={"X-Map-Epoch": str(drawn.epoch)},
+    )
 
 
 @router.get("/v1/map/changes")

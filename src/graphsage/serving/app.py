@@ -21,16 +21,29 @@ from graphsage.version import __version__
 
 STATIC = Path(__file__).parent / "static"
 _log = logging.getLogger("graphsage.serving")
-_POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-           "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")  # fmt: skip
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 # regl builds its drawing commands with the Function constructor and has no other way.
 _MAP_POLICY = _POLICY.replace("script-src 'self'", "script-src 'self' 'unsafe-eval'")
 
 
-_ANSWERS = {400: "Not JSON", 401: "No key", 403: "Not allowed", 404: "Unknown node", 405: "Another method",
-            408: "Too slow", 409: "Conflict", 413: "Too large", 415: "Of another kind than JSON",
-            422: "Cannot be done", 429: "At the limit",
-            503: "Not now", 507: "Disk full"}  # fmt: skip
+_ANSWERS = {
+    400: "Not JSON",
+    401: "No key",
+    403: "Not allowed",
+    404: "Unknown node",
+    405: "Another method",
+    408: "Too slow",
+    409: "Conflict",
+    413: "Too large",
+    415: "Of another kind than JSON",
+    422: "Cannot be done",
+    429: "At the limit",
+    503: "Not now",
+    507: "Disk full",
+}
 
 
 def make_app(service: Service, keys: ApiKeys | None = None, names: frozenset[bytes] | None = None) -> Gate:
@@ -38,8 +51,15 @@ def make_app(service: Service, keys: ApiKeys | None = None, names: frozenset[byt
     known: dict[int | str, dict[str, Any]] = {
         code: {"model": ProblemAnswer, "description": text} for code, text in _ANSWERS.items()
     }
-    app = FastAPI(title="graphsage", version=__version__, summary="Embeddings of nodes that were not there before.",
-                  responses=known, docs_url=None, redoc_url=None, redirect_slashes=False)  # fmt: skip
+    app = FastAPI(
+        title="graphsage",
+        version=__version__,
+        summary="Embeddings of nodes that were not there before.",
+        responses=known,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     app.state.service = service
     for part in (reads.router, writes.router, admin_routes.router):
         app.include_router(part)
@@ -111,11 +131,38 @@ def _place(error: Any) -> str:
     if error["type"] in ("extra_forbidden", "json_invalid"):
         known = known[:1]
     path = ".".join(part for part in known if part in _FIELDS or part.startswith("["))
-    rules = {"missing": "is missing", "extra_forbidden": "has a field that is not known", "json_invalid": "is not JSON",
-             "finite_number": "must be finite", "too_long": "is too long", "string_too_long": "is too long",
-             "too_short": "is too short", "string_too_short": "is too short"}  # fmt: skip
+    rules = {
+        "missing": "is missing",
+        "extra_forbidden": "has a field that is not known",
+        "json_invalid": "is not JSON",
+        "finite_number": "must be finite",
+        "too_long": "is too long",
+        "string_too_long": "is too long",
+        "too_short": "is too short",
+        "string_too_short": "is too short",
+    }
     return f"{path.replace('.[', '[')} {rules.get(error['type'], 'is of the wrong kind or out of range')}"
 
 
-_FIELDS = frozenset(("body", "query", "path", "ids", "nodes", "node", "id", "attributes", "features", "edges", "label",
-                     "source", "target", "k", "encoding", "name", "neighbors", "since"))  # fmt: skip
+_FIELDS = frozenset(
+    (
+        "body",
+        "query",
+        "path",
+        "ids",
+        "nodes",
+        "node",
+        "id",
+        "attributes",
+        "features",
+        "edges",
+        "label",
+        "source",
+        "target",
+        "k",
+        "encoding",
+        "name",
+        "neighbors",
+        "since",
+    )
+)

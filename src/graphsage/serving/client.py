@@ -45,8 +45,13 @@ class Node:
     label: str | Sequence[str] | None = None
 
     def said(self) -> dict[str, Any]:
-        plain = {"id": self.id, "attributes": self.attributes, "edges": list(self.edges), "label": self.label,
-                 "features": None if self.features is None else [float(x) for x in self.features]}  # fmt: skip
+        plain = {
+            "id": self.id,
+            "attributes": self.attributes,
+            "edges": list(self.edges),
+            "label": self.label,
+            "features": None if self.features is None else [float(x) for x in self.features],
+        }
         return {name: value for name, value in plain.items() if value is not None}
 
 
@@ -103,8 +108,10 @@ class Client:
 
     def predict(self, ids: Sequence[str] = (), nodes: Sequence[Node] = ()) -> list[Prediction]:
         said = self._ask("POST", "/v1/predict", {"ids": list(ids), "nodes": [node.said() for node in nodes]})
-        return [Prediction(tuple(each["labels"]) if "labels" in each else (each["class"],), each["probabilities"])
-                for each in said["results"]]  # fmt: skip
+        return [
+            Prediction(tuple(each["labels"]) if "labels" in each else (each["class"],), each["probabilities"])
+            for each in said["results"]
+        ]
 
     def search(self, id: str | None = None, node: Node | None = None, k: int = 10) -> list[Neighbor]:
         asked = {"k": k, **({"id": id} if id is not None else {}), **({"node": node.said()} if node else {})}
@@ -164,8 +171,9 @@ class Client:
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:  # fmt: skip
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 

@@ -68,8 +68,9 @@ class SearchIndex:
         delta = best(asked @ table.T, k + 1)
         return [self._merged(row, names, k, own) for *row, own in zip(*base, *delta, without, strict=True)]
 
-    def _merged(self, row: Sequence[npt.NDArray[Any]], names: Sequence[str], k: int, own: str | None
-                ) -> list[tuple[str, float]]:  # fmt: skip
+    def _merged(
+        self, row: Sequence[npt.NDArray[Any]], names: Sequence[str], k: int, own: str | None
+    ) -> list[tuple[str, float]]:
         """The best of what base and delta found for one query."""
         old, old_cosines, new, new_cosines = (each.tolist() for each in row)
         pairs = [(self.ids[place], c) for place, c in zip(old, old_cosines, strict=True) if place >= 0]

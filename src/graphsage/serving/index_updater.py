@@ -33,8 +33,16 @@ REBUILD_SHARE, REBUILD_LEAST = 0.1, 2_000
 class Follower:
     """`index` and `map` belong to the model `of`; they are None until they are built for the first time."""
 
-    def __init__(self, live: LiveGraph, batcher: Batcher, settings: Settings, metrics: Metrics,
-                 model: Callable[[], Loaded], method: str, folder: Path) -> None:  # fmt: skip
+    def __init__(
+        self,
+        live: LiveGraph,
+        batcher: Batcher,
+        settings: Settings,
+        metrics: Metrics,
+        model: Callable[[], Loaded],
+        method: str,
+        folder: Path,
+    ) -> None:
         self._live, self._batcher, self._settings, self._metrics = live, batcher, settings, metrics
         self._model, self._method, self._folder = model, method, folder
         self.index: SearchIndex | None = None
@@ -150,8 +158,9 @@ class Follower:
 
 
 @torch.no_grad()
-def embed_everything(overlay: Overlay, model: Loaded, stop: threading.Event
-                     ) -> tuple[tuple[str, ...], Vectors, "np.ndarray[tuple[int], np.dtype[np.uint16]]"]:  # fmt: skip
+def embed_everything(
+    overlay: Overlay, model: Loaded, stop: threading.Event
+) -> tuple[tuple[str, ...], Vectors, "np.ndarray[tuple[int], np.dtype[np.uint16]]"]:
     """Ids, z and color numbers of all nodes. Exact inference goes layer by layer, far faster than node by node; its
     last bits may differ from those of a single node, which a search does not notice."""
     made = whole(overlay, capped=True)

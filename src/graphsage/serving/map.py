@@ -51,8 +51,11 @@ class NodeMap:
 
     def put(self, id: str, near: list[tuple[str, float]], color: int) -> None:
         """A node lands among the nodes it is nearest to, weighted by how near they are."""
-        spots = [(spot, max(cosine, 0.0) ** 8 + 1e-9) for other, cosine in near[:NEAREST]
-                 if other != id and (spot := self.place(other)) is not None]  # fmt: skip
+        spots = [
+            (spot, max(cosine, 0.0) ** 8 + 1e-9)
+            for other, cosine in near[:NEAREST]
+            if other != id and (spot := self.place(other)) is not None
+        ]
         total = sum(weight for _, weight in spots)
         x = sum(spot[0] * weight for spot, weight in spots) / total if spots else 0.0
         y = sum(spot[1] * weight for spot, weight in spots) / total if spots else 0.0
@@ -83,8 +86,10 @@ class NodeMap:
                     break
                 rest.append(point)
             count = self._count
-        said = [{"id": p.id, "gone": True} if p.gone else {"id": p.id, "x": p.x, "y": p.y, "color": p.color}
-                for p in reversed(rest)]  # fmt: skip
+        said = [
+            {"id": p.id, "gone": True} if p.gone else {"id": p.id, "x": p.x, "y": p.y, "color": p.color}
+            for p in reversed(rest)
+        ]
         return {"epoch": self.epoch, "next": count, "changes": said}
 
     def folded(self, ids: tuple[str, ...], colors: npt.NDArray[np.uint16]) -> "NodeMap":

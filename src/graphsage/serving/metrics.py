@@ -14,13 +14,22 @@ _ROUTES = ("embed", "predict", "search", "nodes", "edges", "model", "map", "stat
 class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Histogram("graphsage_request_seconds", "Time of accepted requests.", ["route"],
-                                  buckets=_BUCKETS, registry=self.registry)  # fmt: skip
+        self.requests = Histogram(
+            "graphsage_request_seconds",
+            "Time of accepted requests.",
+            ["route"],
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
         self.rejected = Counter("graphsage_rejected", "Requests turned away with 429.", registry=self.registry)
         self.embedded = Counter("graphsage_embedded_nodes", "Nodes embedded.", registry=self.registry)
         self.changes = Counter("graphsage_changes", "Changes made to the graph.", registry=self.registry)
-        self.batch = Histogram("graphsage_batch_nodes", "Nodes of a micro-batch.", registry=self.registry,
-                               buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256))  # fmt: skip
+        self.batch = Histogram(
+            "graphsage_batch_nodes",
+            "Nodes of a micro-batch.",
+            registry=self.registry,
+            buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
+        )
         self.nodes = Gauge("graphsage_nodes", "Nodes of the graph.", registry=self.registry)
         self.generation = Gauge("graphsage_generation", "Generation of the graph.", registry=self.registry)
         self.sequence = Gauge("graphsage_sequence", "Changes ever made.", registry=self.registry)

@@ -5,11 +5,21 @@ from collections.abc import Mapping
 from typing import Any
 
 TITLES = {
-    400: "Bad request", 401: "A key is needed", 403: "Not allowed", 404: "Not found",
-    405: "Method not allowed", 408: "The body came too slowly", 409: "Conflict", 413: "The body is too large",
-    415: "The body must be JSON", 422: "The request cannot be carried out", 429: "Too many requests",
-    500: "Internal error", 503: "Not available now", 507: "The disk cannot be written",
-}  # fmt: skip
+    400: "Bad request",
+    401: "A key is needed",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    408: "The body came too slowly",
+    409: "Conflict",
+    413: "The body is too large",
+    415: "The body must be JSON",
+    422: "The request cannot be carried out",
+    429: "Too many requests",
+    500: "Internal error",
+    503: "Not available now",
+    507: "The disk cannot be written",
+}
 
 
 class Problem(Exception):

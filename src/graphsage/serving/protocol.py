@@ -8,7 +8,11 @@ from graphsage.serving.request_limits import Gate
 
 def _raw(status: bytes, headers: bytes, body: bytes) -> bytes:
     return b"HTTP/1.1 %b\r\ncontent-type: application/problem+json\r\n%bcontent-length: %d\r\n\r\n%b" % (
-        status, headers, len(body), body)  # fmt: skip
+        status,
+        headers,
+        len(body),
+        body,
+    )
 
 
 _ANSWER = _raw(b"429 Too Many Requests", b"retry-after: 1\r\n", problem_body(AT_THE_LIMIT.status, AT_THE_LIMIT.detail))

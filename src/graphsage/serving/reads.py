@@ -27,8 +27,13 @@ def service_of(request: Request) -> Service:
     return service
 
 
-async def compute(service: Service, ids: Sequence[str], nodes: Sequence[schemas.NewNode], predict: bool = False,
-                  model: Loaded | None = None) -> Answer:  # fmt: skip
+async def compute(
+    service: Service,
+    ids: Sequence[str],
+    nodes: Sequence[schemas.NewNode],
+    predict: bool = False,
+    model: Loaded | None = None,
+) -> Answer:
     total = len(ids) + len(nodes)
     if not total:
         raise Problem(422, "give ids, nodes or both")
@@ -64,8 +69,7 @@ async def predict(request: Request, asked: schemas.PredictRequest) -> Response:
     if answer.probabilities is None:
         raise retry(503, "the model was just exchanged; ask again")
     names = [*asked.ids, *(node.id for node in asked.nodes)]
-    results = [{"id": name, **answer.model.prediction(p)}
-               for name, p in zip(names, answer.probabilities, strict=True)]  # fmt: skip
+    results = [{"id": name, **answer.model.prediction(p)} for name, p in zip(names, answer.probabilities, strict=True)]
     return json_response({**stamp(answer), "results": results})
 
 

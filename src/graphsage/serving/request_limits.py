@@ -26,8 +26,9 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class Gate:
-    def __init__(self, app: App, settings: Settings, keys: ApiKeys, metrics: Metrics,
-                 names: frozenset[bytes] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self, app: App, settings: Settings, keys: ApiKeys, metrics: Metrics, names: frozenset[bytes] | None = None
+    ) -> None:
         """`names` are those that the service answers to; None for all."""
         self._app, self._settings, self._keys, self._metrics, self._names = app, settings, keys, metrics, names
         self.waiting = 0

@@ -52,22 +52,44 @@ def check_address(host: str, keys: ApiKeys) -> None:
     except ValueError:
         local = False
     if not local and not keys:
-        raise ConfigError(f"{host} can be reached from other machines; give keys with --api-keys FILE or in "
-                          "GRAPHSAGE_READ_KEYS and GRAPHSAGE_WRITE_KEYS, or serve on 127.0.0.1")  # fmt: skip
+        raise ConfigError(
+            f"{host} can be reached from other machines; give keys with --api-keys FILE or in "
+            "GRAPHSAGE_READ_KEYS and GRAPHSAGE_WRITE_KEYS, or serve on 127.0.0.1"
+        )
 
 
-def serve(run: Path, folder: Path, *, host: str, port: int, keys: ApiKeys, settings: Settings,
-          inference: str | None = None, map_method: str = "pca", threads: int = 1,
-          on_start: Callable[[str], None] = print) -> None:  # fmt: skip
+def serve(
+    run: Path,
+    folder: Path,
+    *,
+    host: str,
+    port: int,
+    keys: ApiKeys,
+    settings: Settings,
+    inference: str | None = None,
+    map_method: str = "pca",
+    threads: int = 1,
+    on_start: Callable[[str], None] = print,
+) -> None:
     """Serve until a signal comes."""
     check_address(host, keys)
     torch.set_num_threads(threads)
     service = Service(run, folder, settings, inference=inference, map_method=map_method)
     try:
         app = make_app(service, keys, None if keys else local_names(host))
-        config = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False,
-                                http=protocol_for(app), server_header=False, lifespan="off", backlog=2048,
-                                timeout_graceful_shutdown=GRACE, timeout_keep_alive=75)  # fmt: skip
+        config = uvicorn.Config(
+            app,
+            host=host,
+            port=port,
+            log_level="warning",
+            access_log=False,
+            http=protocol_for(app),
+            server_header=False,
+            lifespan="off",
+            backlog=2048,
+            timeout_graceful_shutdown=GRACE,
+            timeout_keep_alive=75,
+        )
         server = _Server(config)
         server.on_start = on_start
         give_back()

@@ -55,10 +55,23 @@ def ready(model: Model, version: str, inference: str | None = None) -> Loaded:
         if not bool(torch.isfinite(tensor).all()):
             raise BundleError(f"the model's {name!r} holds NaN or infinity; train it again")
     names = () if model.head is None else class_names(model, model.head.linear.out_features)
-    about = {"data": model.about.get("data"), "aggregator": model.encoder.config.aggregator,
-             "layers": model.encoder.config.num_layers, "dim": model.encoder.config.dim,
-             "inference": encoder.inference, "sample_sizes": list(model.sampling.sample_sizes),
-             "max_degree": model.sampling.max_degree}  # fmt: skip
+    about = {
+        "data": model.about.get("data"),
+        "aggregator": model.encoder.config.aggregator,
+        "layers": model.encoder.config.num_layers,
+        "dim": model.encoder.config.dim,
+        "inference": encoder.inference,
+        "sample_sizes": list(model.sampling.sample_sizes),
+        "max_degree": model.sampling.max_degree,
+    }
     about["data"] = str(about["data"]).rpartition("/")[2] if about["data"] is not None else None
-    return Loaded(version, encoder, Rows(model), Cap.of(model.sampling, model.seed), names, model.multilabel,
-                  fingerprint(model), about)  # fmt: skip
+    return Loaded(
+        version,
+        encoder,
+        Rows(model),
+        Cap.of(model.sampling, model.seed),
+        names,
+        model.multilabel,
+        fingerprint(model),
+        about,
+    )

@@ -15,8 +15,15 @@ from graphsage.serving.settings import Settings
 
 
 class Service:
-    def __init__(self, run: Path, folder: Path, settings: Settings | None = None, *, inference: str | None = None,
-                 map_method: str = "pca") -> None:  # fmt: skip
+    def __init__(
+        self,
+        run: Path,
+        folder: Path,
+        settings: Settings | None = None,
+        *,
+        inference: str | None = None,
+        map_method: str = "pca",
+    ) -> None:
         self.settings = settings or Settings()
         self.metrics = Metrics()
         self.run, self._inference, self._reloading = run, inference, threading.Lock()
@@ -24,8 +31,9 @@ class Service:
         self._check_features(self.model, read_manifest(folder).features)
         self.live = LiveGraph(folder, self.model.cap)
         self.batcher = Batcher(self.live, lambda: self.model, self.metrics, self.settings.batch)
-        self.follower = Follower(self.live, self.batcher, self.settings, self.metrics, lambda: self.model, map_method,
-                                 folder)  # fmt: skip
+        self.follower = Follower(
+            self.live, self.batcher, self.settings, self.metrics, lambda: self.model, map_method, folder
+        )
         self.follower.start()
 
     def reload(self) -> Loaded:
@@ -44,8 +52,10 @@ class Service:
 
     def _check_features(self, model: Loaded, features: str) -> None:
         if features and model.features != features:
-            raise BundleError(f"the model in {self.run} makes features by other recipes than the live graph's; "
-                              "create a live graph for it: graphsage live create RUN FOLDER")  # fmt: skip
+            raise BundleError(
+                f"the model in {self.run} makes features by other recipes than the live graph's; "
+                "create a live graph for it: graphsage live create RUN FOLDER"
+            )
 
     def refresh_gauges(self) -> None:
         version = self.live.version

@@ -34,12 +34,15 @@ async def put_nodes(request: Request, asked: schemas.PutNodes) -> Response:
     """Add nodes, or change those that are there; all or none. Their edges are added with them."""
     service = service_of(request)
     try:
-        features = await run_in_threadpool(service.model.rows.features, [n.attributes for n in asked.nodes],
-                                           [n.features for n in asked.nodes])  # fmt: skip
+        features = await run_in_threadpool(
+            service.model.rows.features, [n.attributes for n in asked.nodes], [n.features for n in asked.nodes]
+        )
     except RowError as error:
         raise Problem(422, f"nodes[{error.row}]: {error}") from None
-    nodes = [NodeChange(n.id, x, n.attributes, _label(service, n.label, place))
-             for place, (n, x) in enumerate(zip(asked.nodes, features, strict=True))]  # fmt: skip
+    nodes = [
+        NodeChange(n.id, x, n.attributes, _label(service, n.label, place))
+        for place, (n, x) in enumerate(zip(asked.nodes, features, strict=True))
+    ]
     edges = tuple((other, n.id) for n in asked.nodes for other in n.edges)
     return await make(service, Change(tuple(nodes), edges))
 

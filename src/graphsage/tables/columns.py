@@ -187,8 +187,12 @@ class TimeScale:
                 raise CellError(name, row, "has no time; every row needs one")
             if _whole(value) is None:
                 if values.moment(value) is None:
-                    raise CellError(name, row, f"is {shown(value)}: neither an integer nor an ISO date (2024-12-31); "
-                                    "names need time_order, from the oldest to the newest")  # fmt: skip
+                    raise CellError(
+                        name,
+                        row,
+                        f"is {shown(value)}: neither an integer nor an ISO date (2024-12-31); "
+                        "names need time_order, from the oldest to the newest",
+                    )
                 return TimeScale(dates=True)
         return TimeScale()
 

@@ -88,8 +88,10 @@ def node_ids(array: Any, name: str, place: Place) -> Any:
 
 def repeated_ids(place: Place, name: str, count: int, examples: Sequence[tuple[Any, Sequence[int]]]) -> DataError:
     """`count` ids occur more than once; `examples` are some of them with their row indices."""
-    shown = [f"{value!r:.60} (rows {', '.join(str(place.first_row + row) for row in rows[:EXAMPLES])})"
-             for value, rows in examples]  # fmt: skip
+    shown = [
+        f"{value!r:.60} (rows {', '.join(str(place.first_row + row) for row in rows[:EXAMPLES])})"
+        for value, rows in examples
+    ]
     what = f"{count} ids more than once" if count > 1 else "an id more than once"
     return DataError(f"{place} column {name!r} has {what}: {', '.join(shown)}; ids must differ")
 
@@ -163,10 +165,14 @@ class UnknownNodes:
     def refuse(self) -> None:
         if self.edges:
             what = "edge names a node" if self.edges == 1 else "edges name nodes"
-            shown = [f"{value!r:.60} (column {self.ends[end]!r} row {self.place.first_row + edge})"
-                     for edge, end, value in self._first]  # fmt: skip
-            raise DataError(f"{self.place}: {self.edges} {what} that the node table does not have, such as "
-                            f"{', '.join(shown)}; correct them, or set unknown_nodes to drop or add")  # fmt: skip
+            shown = [
+                f"{value!r:.60} (column {self.ends[end]!r} row {self.place.first_row + edge})"
+                for edge, end, value in self._first
+            ]
+            raise DataError(
+                f"{self.place}: {self.edges} {what} that the node table does not have, such as "
+                f"{', '.join(shown)}; correct them, or set unknown_nodes to drop or add"
+            )
 
 
 def _rows(ends: list[Any], known: Any) -> npt.NDArray[np.int64]:

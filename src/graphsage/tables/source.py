@@ -191,8 +191,10 @@ def _header(path: Path, delimiter: str) -> tuple[str, ...]:
         raise DataError(f"{path} does not begin with a line of column names; is it a CSV file?")
     others = [sign for sign in ";\t|," if sign != delimiter and sign in names[0]]
     if len(names) == 1 and others:
-        raise DataError(f"{path} has one column, {names[0][:60]!r}; it seems to be separated by {others[0]!r}, not "
-                        f"{delimiter!r}: set delimiter")  # fmt: skip
+        raise DataError(
+            f"{path} has one column, {names[0][:60]!r}; it seems to be separated by {others[0]!r}, not "
+            f"{delimiter!r}: set delimiter"
+        )
     return tuple(names)
 
 
@@ -277,8 +279,10 @@ def _typed(path: Path, name: str, cells: list[Any]) -> Any:
             try:
                 pa.array([*before, value])
             except (pa.ArrowException, OverflowError):
-                raise DataError(f"{path} column {name!r} row {row} is {value!r:.60}, not of the type of the rows "
-                                "before; a column holds one type") from None  # fmt: skip
+                raise DataError(
+                    f"{path} column {name!r} row {row} is {value!r:.60}, not of the type of the rows "
+                    "before; a column holds one type"
+                ) from None
             before = before if value is None else [value]
         raise DataError(f"{path} column {name!r} mixes types; a column holds one type") from None
 

@@ -197,8 +197,10 @@ def guess(table: "Table", wanted: str | None, candidates: Sequence[str], what: s
             return found[0]
         if found:
             raise DataError(f"{table} has the columns {' and '.join(map(repr, found))}; say which is the {what}")
-    raise DataError(f"{table} has no column called {' or '.join(candidates)}; say which is the {what} "
-                    f"(columns: {listed(table.names)})")  # fmt: skip
+    raise DataError(
+        f"{table} has no column called {' or '.join(candidates)}; say which is the {what} "
+        f"(columns: {listed(table.names)})"
+    )
 
 
 def matching(table: "Table", wanted: Sequence[str], named: set[str]) -> tuple[str, ...]:

@@ -12,11 +12,23 @@ if TYPE_CHECKING:  # they import torch, and `graphsage train --help` reads this 
     from graphsage.sampling.minibatch import SamplingConfig
 
 FORMS: dict[str, dict[str, Any]] = {
-    "paper": {"combine": "joint", "normalize": "every", "last_activation": True, "cap": "symmetric", "redraw": True,
-              "clip": 0.0},
-    "reference": {"combine": "halves", "normalize": "last", "last_activation": False, "cap": "row", "redraw": False,
-                  "clip": 5.0},
-}  # fmt: skip
+    "paper": {
+        "combine": "joint",
+        "normalize": "every",
+        "last_activation": True,
+        "cap": "symmetric",
+        "redraw": True,
+        "clip": 0.0,
+    },
+    "reference": {
+        "combine": "halves",
+        "normalize": "last",
+        "last_activation": False,
+        "cap": "row",
+        "redraw": False,
+        "clip": 5.0,
+    },
+}
 """What the paper's text says, and what the authors' released code does. Each entry is also an option of its own."""
 
 TASKS: dict[str, dict[str, Any]] = {
@@ -119,8 +131,22 @@ class Config:
         object.__setattr__(self, "sample_sizes", tuple(self.sample_sizes))
         for size in self.sample_sizes:
             _whole("sample_sizes", size)
-        for name in ("num_layers", "dim", "hidden_dim", "depth", "identity_dim", "max_degree", "epochs", "steps",
-                     "batch_size", "patience", "num_walks", "walk_length", "num_negatives", "seed"):  # fmt: skip
+        for name in (
+            "num_layers",
+            "dim",
+            "hidden_dim",
+            "depth",
+            "identity_dim",
+            "max_degree",
+            "epochs",
+            "steps",
+            "batch_size",
+            "patience",
+            "num_walks",
+            "walk_length",
+            "num_negatives",
+            "seed",
+        ):
             _whole(name, getattr(self, name))
         for name, known in CHOICES.items():
             if getattr(self, name) is not None:
@@ -161,11 +187,18 @@ class Config:
         assert full.normalize is not None
         assert full.last_activation is not None
         return EncoderConfig(
-            aggregator=full.aggregator, num_layers=max(len(full.sample_sizes), 1), dim=full.dim,
-            hidden_dim=full.hidden_dim, depth=full.depth, bias=full.bias, dropout=full.dropout,
-            identity_dim=full.identity_dim, combine=full.combine, normalize=full.normalize,
+            aggregator=full.aggregator,
+            num_layers=max(len(full.sample_sizes), 1),
+            dim=full.dim,
+            hidden_dim=full.hidden_dim,
+            depth=full.depth,
+            bias=full.bias,
+            dropout=full.dropout,
+            identity_dim=full.identity_dim,
+            combine=full.combine,
+            normalize=full.normalize,
             last_activation=full.last_activation,
-        )  # fmt: skip
+        )
 
     def sampling(self) -> "SamplingConfig":
         """The part of the settings that says how neighborhoods are drawn."""

@@ -53,8 +53,12 @@ class Scorer:
     device: str = "auto"
     threads: int | None = None
 
-    def score(self, settings: dict[str, Any], parts: Sequence[str] = ("val", "test"),
-              on_epoch: Callable[[int, float], None] | None = None) -> Score:  # fmt: skip
+    def score(
+        self,
+        settings: dict[str, Any],
+        parts: Sequence[str] = ("val", "test"),
+        on_epoch: Callable[[int, float], None] | None = None,
+    ) -> Score:
         """Train once and score `parts`. `on_epoch(epoch, validation F1)` may raise to end training early."""
         import torch
 
@@ -118,6 +122,8 @@ def labeled_parts(data: str | TableSpec, split_name: str | None) -> tuple[str, .
         raise DataError("settings are chosen by F1 on validation nodes, and the data has no labels; give some")
     found = tuple(part for part in ("val", "test") if len(labeled(graph, split.nodes(part))))
     if "val" not in found:
-        raise DataError("settings are chosen by F1 on validation nodes, and the split has no labeled one; use another "
-                        "split, such as random")  # fmt: skip
+        raise DataError(
+            "settings are chosen by F1 on validation nodes, and the split has no labeled one; use another "
+            "split, such as random"
+        )
     return found

@@ -113,8 +113,12 @@ def left(search: Search, store: TrialStore) -> int:
     return len(set(range(search.total)) - {result["number"] for result in finished(store)})
 
 
-def work(search: Search, attempt: Attempt, on_done: Callable[[], None] | None = None,
-         may_begin: Callable[[], bool] = lambda: True) -> None:  # fmt: skip
+def work(
+    search: Search,
+    attempt: Attempt,
+    on_done: Callable[[], None] | None = None,
+    may_begin: Callable[[], bool] = lambda: True,
+) -> None:
     """Make trials until there are enough, beside other processes that work on the same folder."""
     store = search.open()
     while may_begin() and (claimed := _claim(search, store)) is not None:
@@ -222,10 +226,15 @@ def _tpe(space: Space, seed: int, done: Sequence[Result]) -> Point:
     states = {"complete": "COMPLETE", "pruned": "PRUNED", "failed": "FAIL"}
     for result in done:
         params = {name: _told(value) for name, value in result["point"].items()}
-        study.add_trial(optuna.trial.create_trial(
-            state=optuna.trial.TrialState[states[result["state"]]], params=params, distributions=distributions,
-            value=result["val"], intermediate_values=dict(enumerate(result["curve"], 1)),
-        ))  # fmt: skip
+        study.add_trial(
+            optuna.trial.create_trial(
+                state=optuna.trial.TrialState[states[result["state"]]],
+                params=params,
+                distributions=distributions,
+                value=result["val"],
+                intermediate_values=dict(enumerate(result["curve"], 1)),
+            )
+        )
     point: Point = {}
     for name, value in study.ask(distributions).params.items():
         axis = space.axes[name]

@@ -78,8 +78,9 @@ class Range:
         return {name: value for name, value in found.items() if value not in (None, False) or name == "low"}
 
 
-def make_range(name: str, low: float, high: float, *, log: bool = False, step: float | None = None,
-               whole: bool = False) -> Range:  # fmt: skip
+def make_range(
+    name: str, low: float, high: float, *, log: bool = False, step: float | None = None, whole: bool = False
+) -> Range:
     """A range that makes sense, or an error that says why it does not."""
     where = f"space: {name}"
     if not (math.isfinite(low) and math.isfinite(high)) or low >= high:
@@ -140,8 +141,11 @@ class Space:
     def as_json(self) -> dict[str, Any]:
         """What tells one space from another, as JSON gives it back."""
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in self.fixed.items()}
-        return {"fixed": plain, "axes": {name: axis.as_json() for name, axis in self.axes.items()},
-                "points": None if self.points is None else [dict(point) for point in self.points]}  # fmt: skip
+        return {
+            "fixed": plain,
+            "axes": {name: axis.as_json() for name, axis in self.axes.items()},
+            "points": None if self.points is None else [dict(point) for point in self.points],
+        }
 
     def _corners(self) -> Sequence[Mapping[str, Any]]:
         """Points that together take every end of every axis: settings that a run would refuse show before the first."""

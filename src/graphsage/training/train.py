@@ -76,10 +76,17 @@ def train(
     identity = _identity(config, model, run.data)
     _same_everywhere(identity, ranks)
     state = run_loop(
-        config, run.module, run.objective, validate=_validator(model, run.graph, run.split), folder=folder,
-        identity=identity, resume=resume and out is not None, on_begin=None if ranks.rank else begin,
-        on_event=None if ranks.rank else on_event, ranks=ranks,
-    )  # fmt: skip
+        config,
+        run.module,
+        run.objective,
+        validate=_validator(model, run.graph, run.split),
+        folder=folder,
+        identity=identity,
+        resume=resume and out is not None,
+        on_begin=None if ranks.rank else begin,
+        on_event=None if ranks.rank else on_event,
+        ranks=ranks,
+    )
     model.about["training"] = {
         "steps": state.step,
         "seconds": round(state.seconds, 3),
@@ -106,8 +113,14 @@ class Run:
     split: Split
 
 
-def set_up(data: Graph | Dataset, split: Split | str | None, config: Config, device: torch.device,
-           about: dict[str, Any], ranks: Ranks = SINGLE_PROCESS) -> Run:  # fmt: skip
+def set_up(
+    data: Graph | Dataset,
+    split: Split | str | None,
+    config: Config,
+    device: torch.device,
+    about: dict[str, Any],
+    ranks: Ranks = SINGLE_PROCESS,
+) -> Run:
     """Extract the training graph, cap it, fit the scaler, create the model and move everything to `device`."""
     graph, chosen, fitted = _prepare(data, split)
     check_graph(graph)
@@ -183,8 +196,9 @@ def _prepare(data: Graph | Dataset, split: Split | str | None) -> tuple[Graph, S
     return data, chosen, None
 
 
-def _new_model(config: Config, seen: Graph, tables: list[Tensor], nodes: Tensor, use_degrees: bool,
-               ranks: Ranks) -> Model:  # fmt: skip
+def _new_model(
+    config: Config, seen: Graph, tables: list[Tensor], nodes: Tensor, use_degrees: bool, ranks: Ranks
+) -> Model:
     in_dim = sum(table.shape[1] for table in tables)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
@@ -198,9 +212,15 @@ def _new_model(config: Config, seen: Graph, tables: list[Tensor], nodes: Tensor,
         encoder.shift.copy_(scaler["shift"])
         encoder.scale.copy_(scaler["scale"])
     return Model(
-        encoder=encoder, head=head, sampling=config.sampling(), inference=config.inference,
-        degree_features=use_degrees, multilabel=seen.multilabel, class_names=seen.class_names, seed=config.seed,
-    )  # fmt: skip
+        encoder=encoder,
+        head=head,
+        sampling=config.sampling(),
+        inference=config.inference,
+        degree_features=use_degrees,
+        multilabel=seen.multilabel,
+        class_names=seen.class_names,
+        seed=config.seed,
+    )
 
 
 def _fitted_scaler(tables: list[Tensor], nodes: Tensor) -> dict[str, Tensor]:
@@ -219,8 +239,10 @@ def _begin_alike(module: nn.Module, ranks: Ranks) -> None:
 
 def _same_everywhere(identity: str, ranks: Ranks) -> None:
     if ranks.any(ranks.first(identity.encode).decode() != identity):
-        raise DataError("the ranks read different data or have different settings; give every machine the same graph "
-                        "folder and the same command line")  # fmt: skip
+        raise DataError(
+            "the ranks read different data or have different settings; give every machine the same graph "
+            "folder and the same command line"
+        )
 
 
 def _num_classes(graph: Graph, nodes: Tensor) -> int:

@@ -79,8 +79,14 @@ class TrialStore:
     def add(self, trial: Trial, about: Mapping[str, Any], result: Result) -> Record:
         """Keep a result and return its record: another process's, if that was first."""
         path = self._path(trial.experiment)
-        record = {"type": trial.type, "version": trial.version, "label": trial.label,
-                  "settings": dict(trial.settings), **about, "result": result}  # fmt: skip
+        record = {
+            "type": trial.type,
+            "version": trial.version,
+            "label": trial.label,
+            "settings": dict(trial.settings),
+            **about,
+            "result": result,
+        }
         line = json.dumps(with_checksum(record), ensure_ascii=False, allow_nan=False) + "\n"
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -230,8 +236,11 @@ class Runner:
 
     def _expected(self, trial: Trial) -> float:
         """Seconds of the longest trial with the same label and `about`; 0 if there is none."""
-        alike = [record for record in self.store.records(trial.experiment) if record["label"] == trial.label
-                 and all(record.get(name) == value for name, value in self.about.items())]  # fmt: skip
+        alike = [
+            record
+            for record in self.store.records(trial.experiment)
+            if record["label"] == trial.label and all(record.get(name) == value for name, value in self.about.items())
+        ]
         return max((float(record["result"].get("seconds", 0.0)) for record in alike), default=0.0)
 
 
@@ -247,8 +256,13 @@ class Swept:
     """Of all trials that took part."""
 
 
-def sweep(runner: Runner, cells: Mapping[Key, Trial], spaces: Mapping[Key, Space], seeds: int,
-          whole: Mapping[Key, Space] | None = None) -> None:  # fmt: skip
+def sweep(
+    runner: Runner,
+    cells: Mapping[Key, Trial],
+    spaces: Mapping[Key, Space],
+    seeds: int,
+    whole: Mapping[Key, Space] | None = None,
+) -> None:
     """For each cell: make every point of its space with seed 0, then the best on validation with all seeds.
 
     The points of all cells are made together, which keeps all workers busy. `spaces` may be parts of the `whole` ones:

@@ -42,8 +42,10 @@ def test_neighbors_are_the_sources_of_the_edges_that_point_at_a_node() -> None:
 
 
 def test_features_labels_and_masks_are_read_from_ndata() -> None:
-    masks = {f"{part}_mask": torch.tensor(rows) for part, rows in
-             (("train", [1, 1, 0, 0]), ("val", [0, 0, 1, 0]), ("test", [0, 0, 0, 1]))}  # fmt: skip
+    masks = {
+        f"{part}_mask": torch.tensor(rows)
+        for part, rows in (("train", [1, 1, 0, 0]), ("val", [0, 0, 1, 0]), ("test", [0, 0, 0, 1]))
+    }
     nodes = {"feat": torch.eye(4), "label": torch.tensor([0, 1, 2, 0]), "_ID": torch.arange(4), **masks}
     graph, splits = graph_and_splits(stand_in(ndata=nodes))
     assert graph.num_features == 4

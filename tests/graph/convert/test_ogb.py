@@ -13,8 +13,14 @@ from graphsage.errors import DataError
 from graphsage.graph.convert.ogb import graph_and_splits
 from graphsage.graph.graph import Graph
 
-RAW = {"edge": "0,1\n2,1\n", "num-node-list": "4\n", "num-edge-list": "2\n", "node-feat": "0.5,1\n2,3\n4,5\n6,7\n",
-       "node-label": "3\n0\nnan\n1\n", "node_year": "2013\n2015\n2014\n2020\n"}  # fmt: skip
+RAW = {
+    "edge": "0,1\n2,1\n",
+    "num-node-list": "4\n",
+    "num-edge-list": "2\n",
+    "node-feat": "0.5,1\n2,3\n4,5\n6,7\n",
+    "node-label": "3\n0\nnan\n1\n",
+    "node_year": "2013\n2015\n2014\n2020\n",
+}
 PARTS = {"train": "0\n1\n", "valid": "2\n", "test": "3\n"}
 
 
@@ -66,8 +72,13 @@ def test_many_label_columns_are_many_labels_and_features_may_be_missing(tmp_path
 def test_the_binary_form_is_read(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     raw.mkdir()
-    np.savez(raw / "data.npz", edge_index=np.array([[0, 2], [1, 1]]), node_feat=np.eye(4, dtype=np.float16),
-             node_year=np.array([[1], [2], [3], [4]]), num_nodes_list=np.array([4]))  # fmt: skip
+    np.savez(
+        raw / "data.npz",
+        edge_index=np.array([[0, 2], [1, 1]]),
+        node_feat=np.eye(4, dtype=np.float16),
+        node_year=np.array([[1], [2], [3], [4]]),
+        num_nodes_list=np.array([4]),
+    )
     np.savez(raw / "node-label.npz", node_label=np.array([[np.nan], [1], [2], [0]], np.float32))
     graph = Graph.from_ogb(tmp_path)
     assert neighbor_lists(graph) == {0: [1], 1: [0, 2], 2: [1], 3: []}

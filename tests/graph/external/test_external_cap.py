@@ -23,8 +23,15 @@ def test_both_keep_the_same_edges_in_runs_of_any_size(graph: Graph, most: int, c
         folder = Path(name)
         save_graph(graph, folder / "graph")
         save_graph(capped, folder / "memory")
-        made = cap_files(Adjacency.open(folder / "graph"), folder / "disk", most, seed=seed, cap=cap,
-                         directed=graph.directed, run_edges=run)  # fmt: skip
+        made = cap_files(
+            Adjacency.open(folder / "graph"),
+            folder / "disk",
+            most,
+            seed=seed,
+            cap=cap,
+            directed=graph.directed,
+            run_edges=run,
+        )
         assert made == bool((graph.degrees > most).any())
         if made:
             for array in ("indptr.npy", "indices.npy"):

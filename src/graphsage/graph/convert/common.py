@@ -90,8 +90,11 @@ def features_from(rows: Iterable[Any]) -> Array:
 
 def splits_from(masks: Mapping[str, Any]) -> dict[str, Split]:
     """`train_mask`, `val_mask`, `test_mask` -> the split `given`; columns of two-dimensional masks -> given-0, ..."""
-    parts = {part: np.asarray(plain(mask)) for part in ("train", "val", "test")
-             if (mask := masks.get(f"{part}_mask")) is not None}  # fmt: skip
+    parts = {
+        part: np.asarray(plain(mask))
+        for part in ("train", "val", "test")
+        if (mask := masks.get(f"{part}_mask")) is not None
+    }
     if "train" not in parts:
         return {}
     columns = max((mask.shape[1] for mask in parts.values() if mask.ndim == 2), default=0)

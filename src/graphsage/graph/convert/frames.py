@@ -55,10 +55,15 @@ def graph_and_splits(
     if node_table is None and (features or label or time or split):
         raise DataError("features, label, time and split are columns of the node table; pass it as `nodes`")
     spec = TableSpec(
-        edges=edge_table, nodes=node_table, label=None if numbered else label, time=time, split_column=split,
+        edges=edge_table,
+        nodes=node_table,
+        label=None if numbered else label,
+        time=time,
+        split_column=split,
         edge_time=edge_time or first_of(TIMES, edge_table.names),
-        directed=bool(about.get("directed")) if directed is None else directed, **options,
-    )  # fmt: skip
+        directed=bool(about.get("directed")) if directed is None else directed,
+        **options,
+    )
     chosen: Sequence[str] = [name for name in FEATURES if name in names]
     if features is not None and node_table is not None:
         id = guess(node_table, spec.id, ID, "id")
@@ -102,8 +107,12 @@ def to_arrow(graph: Graph) -> "tuple[pyarrow.Table, pyarrow.Table]":
     if when is not None:
         edges["time"] = pa.array(plain(when))
     nodes: dict[str, Any] = {"id": ids}
-    for name, tensor in (("x", graph.features), ("y", graph.labels), ("time", graph.time),
-                         ("graph_number", graph.graph_number)):  # fmt: skip
+    for name, tensor in (
+        ("x", graph.features),
+        ("y", graph.labels),
+        ("time", graph.time),
+        ("graph_number", graph.graph_number),
+    ):
         if tensor is not None:
             array = np.ascontiguousarray(plain(tensor))
             flat = pa.array(array.reshape(-1))

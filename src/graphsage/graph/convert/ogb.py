@@ -70,8 +70,10 @@ def _text(raw: Path) -> tuple[Array, int, Array | None, Array | None, Array | No
         raise DataError(f"{raw / 'num-node-list.csv.gz'} must hold the number of nodes of one graph")
     n = int(counts[0, 0])
     edges = _read(_needed(raw, "edge"), "int64", columns=2)
-    tables = [(_file(raw, name), kind) for name, kind in
-              (("node-feat", "float32"), ("node_year", "int64"), ("node-label", "float64"))]  # fmt: skip
+    tables = [
+        (_file(raw, name), kind)
+        for name, kind in (("node-feat", "float32"), ("node_year", "int64"), ("node-label", "float64"))
+    ]
     features, year, labels = (None if path is None else _read(path, kind, rows=n) for path, kind in tables)
     return edges, n, features, year, labels
 
@@ -137,8 +139,11 @@ def _read(path: Path, kind: str, *, rows: int | None = None, columns: int | None
     blocks: list[Array] = []
     if width:
         try:
-            with csv.open_csv(path, csv.ReadOptions(autogenerate_column_names=True),
-                              convert_options=csv.ConvertOptions(column_types=types)) as file:  # fmt: skip
+            with csv.open_csv(
+                path,
+                csv.ReadOptions(autogenerate_column_names=True),
+                convert_options=csv.ConvertOptions(column_types=types),
+            ) as file:
                 for block in file:
                     if kind == "int64" and any(column.null_count for column in block.columns):
                         raise DataError(f"{path} has an empty cell")

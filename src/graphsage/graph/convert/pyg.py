@@ -67,8 +67,13 @@ def to_pyg(graph: Graph, split: Split | None = None) -> "torch_geometric.data.Da
     except ImportError:
         raise missing("torch_geometric", "to_pyg") from None
     data = Data(edge_index=torch.stack(entries(graph)), num_nodes=graph.num_nodes)
-    columns = {"x": graph.features, "y": graph.labels, "time": graph.time, "batch": graph.graph_number,
-               "edge_time": graph.edge_time}  # fmt: skip
+    columns = {
+        "x": graph.features,
+        "y": graph.labels,
+        "time": graph.time,
+        "batch": graph.graph_number,
+        "edge_time": graph.edge_time,
+    }
     for name, tensor in columns.items():
         if tensor is not None:
             data[name] = tensor.clone()

@@ -15,8 +15,16 @@ RUN_EDGES = 1 << 20
 EDGE_BYTES = 96  # of memory that an edge takes while it is ranked
 
 
-def cap_files(adjacency: Adjacency, folder: Path, max_degree: int | None, *, seed: int, cap: str, directed: bool,
-              run_edges: int = RUN_EDGES) -> bool:  # fmt: skip
+def cap_files(
+    adjacency: Adjacency,
+    folder: Path,
+    max_degree: int | None,
+    *,
+    seed: int,
+    cap: str,
+    directed: bool,
+    run_edges: int = RUN_EDGES,
+) -> bool:
     """Write `indptr.npy` and `indices.npy` of the capped graph into `folder`. Returns False and writes nothing if no
     node has too many neighbors."""
     rule = CapRule(max_degree, cap, seed, directed)

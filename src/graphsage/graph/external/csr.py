@@ -36,8 +36,9 @@ class EdgeSort:
         bad = np.flatnonzero((pairs < 0).any(axis=1) | (pairs >= self.n).any(axis=1))
         if len(bad):
             edge = self.added + int(bad[0])
-            raise GraphError(f"edge {edge} joins {pairs[bad[0]].tolist()}, but the graph has {self.n} nodes "
-                             f"(0 to {self.n - 1})")  # fmt: skip
+            raise GraphError(
+                f"edge {edge} joins {pairs[bad[0]].tolist()}, but the graph has {self.n} nodes (0 to {self.n - 1})"
+            )
         self.added += len(pairs)
         pairs = pairs.astype(np.int64, copy=False)
         column, row = pairs[:, 0], pairs[:, 1]  # row v lists the u of its edges (u, v)
@@ -56,8 +57,9 @@ class EdgeSort:
             self._sorted(self._top, indptr, indices, on_rows)
         return indices.count
 
-    def _sorted(self, buckets: "_Buckets", indptr: RowWriter, indices: RowWriter,
-                on_rows: Callable[[int, int], None] | None) -> None:  # fmt: skip
+    def _sorted(
+        self, buckets: "_Buckets", indptr: RowWriter, indices: RowWriter, on_rows: Callable[[int, int], None] | None
+    ) -> None:
         for bucket, (start, stop) in enumerate(buckets.ranges()):
             size = buckets.sizes[bucket]
             if size > self.most and stop - start > 1:
@@ -65,8 +67,10 @@ class EdgeSort:
                 continue
             if size > self.most:
                 least = shown_size(size * CODE_BYTES)
-                raise ConfigError(f"node {start} alone has {size} edges, which need {least} of memory for edges; "
-                                  f"got {shown_size(self.memory)}")  # fmt: skip
+                raise ConfigError(
+                    f"node {start} alone has {size} edges, which need {least} of memory for edges; "
+                    f"got {shown_size(self.memory)}"
+                )
             codes = buckets.take(bucket)
             codes.sort()
             if len(codes):

@@ -40,8 +40,9 @@ class Adjacency:
         """indices[first:last], checked to be nodes."""
         found = self.indices.read(first, last)
         if len(found) and (found.min() < 0 or found.max() >= self.num_nodes):
-            raise GraphError(f"{self.indices.path} is damaged: it names a node beyond {self.num_nodes - 1}; "
-                             "build the graph again")  # fmt: skip
+            raise GraphError(
+                f"{self.indices.path} is damaged: it names a node beyond {self.num_nodes - 1}; build the graph again"
+            )
         return found
 
     def chunks(self) -> Iterator[tuple[int, Array]]:

@@ -102,8 +102,17 @@ def embed_in_blocks(
         return _computed(plan, runs, on_block)
 
 
-def _prepared(model: Model, graph: Path, folder: Path, memory: int | None, budget: Budget | None, workers: int,
-              store: str, slots: int, capped: Path | None) -> Work:  # fmt: skip
+def _prepared(
+    model: Model,
+    graph: Path,
+    folder: Path,
+    memory: int | None,
+    budget: Budget | None,
+    workers: int,
+    store: str,
+    slots: int,
+    capped: Path | None,
+) -> Work:
     opened = open_graph(graph)
     check_identity(model.encoder, opened.num_nodes)
     # Only widths are checked; degrees of no node are enough for that.
@@ -126,8 +135,15 @@ def _prepared(model: Model, graph: Path, folder: Path, memory: int | None, budge
     if capped is not None:
         edges = capped.absolute()
         adjacency = Adjacency.open(edges)
-    elif cap_files(adjacency, folder / "capped", sampling.max_degree, seed=model.seed, cap=sampling.cap,
-                 directed=opened.directed, run_edges=run_edges):  # fmt: skip
+    elif cap_files(
+        adjacency,
+        folder / "capped",
+        sampling.max_degree,
+        seed=model.seed,
+        cap=sampling.cap,
+        directed=opened.directed,
+        run_edges=run_edges,
+    ):
         edges = folder / "capped"
         adjacency = Adjacency.open(edges)
     if budget is None:
@@ -147,8 +163,10 @@ def _continued(found: Work, purpose: dict[str, Any], graph: Path, each: int) -> 
         if found.purpose.get(name) != purpose[name]:
             raise DataError(f"{found.folder} holds the work of {what}; delete it to begin anew, or choose another")
     if each and found.worker_bytes > each:
-        raise ConfigError(f"{found.folder} was begun with {shown_size(found.worker_bytes)} for each worker, now there "
-                          f"are {shown_size(each)}; give as much as then, or delete it to begin anew")  # fmt: skip
+        raise ConfigError(
+            f"{found.folder} was begun with {shown_size(found.worker_bytes)} for each worker, now there "
+            f"are {shown_size(each)}; give as much as then, or delete it to begin anew"
+        )
     if found.graph != graph:  # the same graph in another place
         raise DataError(f"{found.folder} was begun with the graph in {found.graph}; continue with that")
     return found
@@ -177,8 +195,10 @@ def _computed(work: Work, executor: Executor, on_block: Progress | None) -> Embe
         executor.run(work.folder, stage, left[stage], finished)
         missing = work.missing(stage)
         if missing:
-            raise DataError(f"block {missing[0]} of {work.stages[stage].name} is missing after all were computed; "
-                            f"is {work.folder} on a disk that every worker sees?")  # fmt: skip
+            raise DataError(
+                f"block {missing[0]} of {work.stages[stage].name} is missing after all were computed; "
+                f"is {work.folder} on a disk that every worker sees?"
+            )
         if work.stages[stage].kind == "nodes":
             work.remove_before(stage)
     return Embedded(work, kept, damaged)

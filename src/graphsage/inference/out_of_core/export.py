@@ -29,8 +29,14 @@ from graphsage.inference.out_of_core.embed import Embedded, Progress
 Batch = Mapping[str, Column]
 
 
-def embedding_batches(found: Embedded, graph: Graph, model: Model | None = None, *, with_label: bool = False,
-                      on_block: Progress | None = None) -> Iterator[Batch]:  # fmt: skip
+def embedding_batches(
+    found: Embedded,
+    graph: Graph,
+    model: Model | None = None,
+    *,
+    with_label: bool = False,
+    on_block: Progress | None = None,
+) -> Iterator[Batch]:
     """id, embedding, and on request the class; with a model also the class that it predicts."""
     for start, z in found.batches():
         nodes = torch.arange(start, start + len(z))

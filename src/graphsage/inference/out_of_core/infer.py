@@ -86,8 +86,9 @@ class Opened:
             features = RowFile(graph / "features.npy") if (graph / "features.npy").exists() else None
             degrees = RowFile(graph / "indptr.npy") if self.work.degree_features else None
             return InputRows(self.encoder, features, degrees)
-        return self.rows_of(next(s for s, about in enumerate(self.work.stages)
-                                 if about.layer == layer - 1 and about.kind == "nodes"))  # fmt: skip
+        return self.rows_of(
+            next(s for s, about in enumerate(self.work.stages) if about.layer == layer - 1 and about.kind == "nodes")
+        )
 
     def rows_of(self, stage: int) -> BlockRows:
         about = self.work.stages[stage]

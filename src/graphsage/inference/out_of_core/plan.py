@@ -81,8 +81,10 @@ class Budget:
         each = (memory - driver) // workers - beside
         if each < least:
             of = f" ({workers} workers need that much together)" if workers > 1 else ""
-            raise ConfigError(f"memory must be at least {shown_size((beside + least) * workers + driver)} for this "
-                              f"model and graph{of}; got {shown_size(memory)}")  # fmt: skip
+            raise ConfigError(
+                f"memory must be at least {shown_size((beside + least) * workers + driver)} for this "
+                f"model and graph{of}; got {shown_size(memory)}"
+            )
         return Budget(each, workers)
 
 

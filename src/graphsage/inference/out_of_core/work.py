@@ -42,8 +42,16 @@ class Work:
             if about["format"] != FORMAT:
                 raise DataError(f"{folder} has the work of another version of graphsage; delete it to begin anew")
             stages = tuple(Stage.from_dict(stage) for stage in about["stages"])
-            return cls(folder, about["purpose"], Path(about["graph"]), Path(about["adjacency"]), about["seed"],
-                       about["degree_features"], about["worker_bytes"], stages)  # fmt: skip
+            return cls(
+                folder,
+                about["purpose"],
+                Path(about["graph"]),
+                Path(about["adjacency"]),
+                about["seed"],
+                about["degree_features"],
+                about["worker_bytes"],
+                stages,
+            )
         except FileNotFoundError:
             raise DataError(f"{folder} is not a work folder: work.json is missing") from None
         except (ValueError, KeyError, TypeError) as error:
@@ -52,9 +60,16 @@ class Work:
             raise DataError(f"{path} is damaged ({error!r}); delete {folder} to begin anew") from error
 
     def save(self) -> None:
-        about = {"format": FORMAT, "purpose": self.purpose, "graph": str(self.graph), "adjacency": str(self.adjacency),
-                 "seed": self.seed, "degree_features": self.degree_features, "worker_bytes": self.worker_bytes,
-                 "stages": [stage.as_dict() for stage in self.stages]}  # fmt: skip
+        about = {
+            "format": FORMAT,
+            "purpose": self.purpose,
+            "graph": str(self.graph),
+            "adjacency": str(self.adjacency),
+            "seed": self.seed,
+            "degree_features": self.degree_features,
+            "worker_bytes": self.worker_bytes,
+            "stages": [stage.as_dict() for stage in self.stages],
+        }
         with atomic_file(self.folder / "work.json") as temporary:
             temporary.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 

@@ -18,15 +18,30 @@ TABLE_USES = 4  # neighbors for each row of a table for its copy to pay
 LARGEST_SAMPLE = 4096  # a row's draws lie on the stack
 
 
-def hop(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, step: int, size: int,
-        grow: bool) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:  # fmt: skip
+def hop(
+    indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, step: int, size: int, grow: bool
+) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:
     """`step` is what leads from a row's key to its draw. With `grow`: rows and keys followed by those drawn."""
     count, rows, keys = len(rows), _whole(rows), _whole(keys)
     present, draw = torch.empty(count, dtype=torch.bool), torch.empty_like(keys)
     out_rows = keys.new_empty(count * (1 + size) if grow else (count, size))
     out_keys = torch.empty_like(out_rows) if grow else None
-    call("hop", indptr.contiguous(), *_index(indices), len(indptr) - 1, len(indices), rows, keys, step, count, size,
-         out_rows, out_keys, present, draw)  # fmt: skip
+    call(
+        "hop",
+        indptr.contiguous(),
+        *_index(indices),
+        len(indptr) - 1,
+        len(indices),
+        rows,
+        keys,
+        step,
+        count,
+        size,
+        out_rows,
+        out_keys,
+        present,
+        draw,
+    )
     return out_rows, out_keys, present, draw
 
 
@@ -39,22 +54,59 @@ def writable(out: Tensor) -> bool:
     return out.dtype == torch.float32 and readable(out)
 
 
-def gather_self_and_mean(table: Tensor, rows: Tensor, hood: Dense | Ragged, mixed: bool, shift: Tensor, scale: Tensor,
-                  out: Tensor, mean_at: int) -> None:  # fmt: skip
+def gather_self_and_mean(
+    table: Tensor,
+    rows: Tensor,
+    hood: Dense | Ragged,
+    mixed: bool,
+    shift: Tensor,
+    scale: Tensor,
+    out: Tensor,
+    mean_at: int,
+) -> None:
     assert len(out) >= len(rows)
     assert out.shape[1] >= mean_at + table.shape[1]
     index, wide = _index(hood.index)
     offsets, size = (_whole(hood.offsets), 0) if isinstance(hood, Ragged) else (None, hood.size)
-    call("gather_self_and_mean", table, KINDS[table.dtype], table.stride(0), *table.shape, _whole(rows), index, wide,
-         index.numel(), offsets, len(rows), size, hood.present.contiguous(), mixed,
-         shift.contiguous(), scale.contiguous(), out, out.stride(0), mean_at)  # fmt: skip
+    call(
+        "gather_self_and_mean",
+        table,
+        KINDS[table.dtype],
+        table.stride(0),
+        *table.shape,
+        _whole(rows),
+        index,
+        wide,
+        index.numel(),
+        offsets,
+        len(rows),
+        size,
+        hood.present.contiguous(),
+        mixed,
+        shift.contiguous(),
+        scale.contiguous(),
+        out,
+        out.stride(0),
+        mean_at,
+    )
 
 
 def scaled_rows(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out: Tensor) -> None:
     assert len(out) >= len(nodes)
     assert out.shape[1] >= table.shape[1]
-    call("scaled_rows", table, KINDS[table.dtype], table.stride(0), *table.shape, _whole(nodes), len(nodes),
-         shift.contiguous(), scale.contiguous(), out, out.stride(0))  # fmt: skip
+    call(
+        "scaled_rows",
+        table,
+        KINDS[table.dtype],
+        table.stride(0),
+        *table.shape,
+        _whole(nodes),
+        len(nodes),
+        shift.contiguous(),
+        scale.contiguous(),
+        out,
+        out.stride(0),
+    )
 
 
 def reduce_rows(table: Tensor, index: Tensor, offsets: Tensor, mode: str, buffers: Buffers) -> Tensor:
@@ -98,13 +150,15 @@ def winners_sum(grad: Tensor, x: Tensor, index: Tensor, winner: Tensor, buffers:
     return total
 
 
-def lstm_step(gates: Tensor, table: Tensor, places: Tensor, bias: Tensor, before: Tensor | None, cells: Tensor,
-              state: Tensor) -> None:  # fmt: skip
+def lstm_step(
+    gates: Tensor, table: Tensor, places: Tensor, bias: Tensor, before: Tensor | None, cells: Tensor, state: Tensor
+) -> None:
     call("lstm_step", gates, table, len(table), _whole(places), bias, before, cells, state, *state.shape)
 
 
-def lstm_step_gradient(gates: Tensor, before: Tensor | None, cells: Tensor, d_state: Tensor, d_cells: Tensor,
-                       d_gates: Tensor) -> None:  # fmt: skip
+def lstm_step_gradient(
+    gates: Tensor, before: Tensor | None, cells: Tensor, d_state: Tensor, d_cells: Tensor, d_gates: Tensor
+) -> None:
     call("lstm_step_gradient", gates, before, cells, d_state, d_cells, d_gates, *d_state.shape)
 
 
@@ -114,8 +168,9 @@ def relu_l2norm(x: Tensor, relu: bool, unit: bool, epsilon: float) -> Tensor:
     return inverse
 
 
-def relu_l2norm_gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, epsilon: float,
-                       out: Tensor) -> None:  # fmt: skip
+def relu_l2norm_gradient(
+    grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, epsilon: float, out: Tensor
+) -> None:
     call("relu_l2norm_gradient", grad, y, inverse, *y.shape, relu, unit, epsilon, out)
 
 

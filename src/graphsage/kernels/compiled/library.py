@@ -26,8 +26,17 @@ from graphsage.cache_folder import cache_folder
 SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 # Sums may be reordered, so that they are made in vectors. Not -ffast-math: linking with it would change how the whole
 # process rounds.
-FLAGS = ["-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fassociative-math", "-fno-signed-zeros",
-         "-fopenmp", "-fPIC", "-shared"]  # fmt: skip
+FLAGS = [
+    "-O3",
+    "-march=native",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fassociative-math",
+    "-fno-signed-zeros",
+    "-fopenmp",
+    "-fPIC",
+    "-shared",
+]
 FLAGS += ["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else []
 NO_MEMORY = 2  # common.h
 PATIENCE = 120.0  # seconds for a compiler that needs one or two
@@ -109,8 +118,15 @@ def _compile(compiler: list[str], path: Path) -> None:
 
 def _said(command: list[str]) -> str:
     """What a compiler wrote; it is asked nothing, and may write in any alphabet."""
-    return subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
-                          errors="replace", timeout=PATIENCE).stdout  # fmt: skip
+    return subprocess.run(
+        command,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=PATIENCE,
+    ).stdout
 
 
 def _ours(path: Path) -> bool:

@@ -8,9 +8,24 @@ from torch import Tensor
 
 
 @triton.jit
-def _adam(parameter, grad, first, second, step, rate, count, weight_decay, clip, BETA1: tl.constexpr,
-          BETA2: tl.constexpr, LOG_BETA1: tl.constexpr, LOG_BETA2: tl.constexpr, EPSILON: tl.constexpr,
-          CLIPPED: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+def _adam(
+    parameter,
+    grad,
+    first,
+    second,
+    step,
+    rate,
+    count,
+    weight_decay,
+    clip,
+    BETA1: tl.constexpr,
+    BETA2: tl.constexpr,
+    LOG_BETA1: tl.constexpr,
+    LOG_BETA2: tl.constexpr,
+    EPSILON: tl.constexpr,
+    CLIPPED: tl.constexpr,
+    LANES: tl.constexpr,
+):
     i = tl.program_id(0) * LANES + tl.arange(0, LANES)
     inside = i < count
     p = tl.load(parameter + i, mask=inside)
@@ -32,12 +47,37 @@ def _adam(parameter, grad, first, second, step, rate, count, weight_decay, clip,
     tl.store(parameter + i, p, mask=inside)
 
 
-def adam(parameter: Tensor, grad: Tensor, first: Tensor, second: Tensor, step: Tensor, rate: Tensor, *,
-         betas: tuple[float, float], epsilon: float, weight_decay: float, clip: float) -> None:  # fmt: skip
+def adam(
+    parameter: Tensor,
+    grad: Tensor,
+    first: Tensor,
+    second: Tensor,
+    step: Tensor,
+    rate: Tensor,
+    *,
+    betas: tuple[float, float],
+    epsilon: float,
+    weight_decay: float,
+    clip: float,
+) -> None:
     """Update `parameter` and its moments in place; `step` already counts this step. `clip` 0 does not clip."""
     lanes = 1024
     _adam[(triton.cdiv(parameter.numel(), lanes),)](
-        parameter, grad.contiguous(), first, second, step, rate, parameter.numel(), weight_decay, clip,
-        BETA1=betas[0], BETA2=betas[1], LOG_BETA1=math.log(betas[0]), LOG_BETA2=math.log(betas[1]), EPSILON=epsilon,
-        CLIPPED=clip > 0, LANES=lanes, num_warps=4,
-    )  # fmt: skip
+        parameter,
+        grad.contiguous(),
+        first,
+        second,
+        step,
+        rate,
+        parameter.numel(),
+        weight_decay,
+        clip,
+        BETA1=betas[0],
+        BETA2=betas[1],
+        LOG_BETA1=math.log(betas[0]),
+        LOG_BETA2=math.log(betas[1]),
+        EPSILON=epsilon,
+        CLIPPED=clip > 0,
+        LANES=lanes,
+        num_warps=4,
+    )

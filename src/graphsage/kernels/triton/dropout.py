@@ -24,6 +24,7 @@ def dropout(h: Tensor, threshold: int, factor: float, keys: Tensor, step: int) -
     out = torch.empty_like(h)
     if h.numel():
         lanes = triton.next_power_of_2(h.shape[1])
-        _dropout[(len(h),)](h, keys, out, step, threshold, factor, DIM=h.shape[1], LANES=lanes,
-                            num_warps=max(1, min(8, lanes // 128)))  # fmt: skip
+        _dropout[(len(h),)](
+            h, keys, out, step, threshold, factor, DIM=h.shape[1], LANES=lanes, num_warps=max(1, min(8, lanes // 128))
+        )
     return out

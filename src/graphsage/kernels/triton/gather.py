@@ -9,9 +9,24 @@ LANES = 128  # columns of one program, one warp: 81 us for the paper's step on a
 
 
 @triton.jit
-def _dense(table, rows, index, present, shift, scale, out, stride, out_stride, mean_at,
-           SELF: tl.constexpr, MIXED: tl.constexpr, SCALED: tl.constexpr,
-           DIM: tl.constexpr, SIZE: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+def _dense(
+    table,
+    rows,
+    index,
+    present,
+    shift,
+    scale,
+    out,
+    stride,
+    out_stride,
+    mean_at,
+    SELF: tl.constexpr,
+    MIXED: tl.constexpr,
+    SCALED: tl.constexpr,
+    DIM: tl.constexpr,
+    SIZE: tl.constexpr,
+    LANES: tl.constexpr,
+):
     """One program a row and block of columns. MIXED averages the row itself in (Equation 2); SELF writes it beside."""
     r = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * LANES + tl.arange(0, LANES)
@@ -21,14 +36,44 @@ def _dense(table, rows, index, present, shift, scale, out, stride, out_stride, m
     for s in tl.static_range(SIZE):
         j = tl.load(index + r * SIZE + s)
         total += tl.load(table + j * stride + column, mask=inside & has, other=0.0).to(tl.float32)
-    _write(table, rows, shift, scale, out, r, total, SIZE * has, stride, out_stride, mean_at, column, inside,
-           SELF, MIXED, SCALED)  # fmt: skip
+    _write(
+        table,
+        rows,
+        shift,
+        scale,
+        out,
+        r,
+        total,
+        SIZE * has,
+        stride,
+        out_stride,
+        mean_at,
+        column,
+        inside,
+        SELF,
+        MIXED,
+        SCALED,
+    )
 
 
 @triton.jit
-def _ragged(table, rows, index, offsets, shift, scale, out, stride, out_stride, mean_at,
-            SELF: tl.constexpr, MIXED: tl.constexpr, SCALED: tl.constexpr,
-            DIM: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+def _ragged(
+    table,
+    rows,
+    index,
+    offsets,
+    shift,
+    scale,
+    out,
+    stride,
+    out_stride,
+    mean_at,
+    SELF: tl.constexpr,
+    MIXED: tl.constexpr,
+    SCALED: tl.constexpr,
+    DIM: tl.constexpr,
+    LANES: tl.constexpr,
+):
     r = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * LANES + tl.arange(0, LANES)
     inside = column < DIM
@@ -54,13 +99,45 @@ def _ragged(table, rows, index, offsets, shift, scale, out, stride, out_stride, 
         j = tl.load(index + e).to(tl.int64)
         total += tl.load(table + j * stride + column, mask=inside, other=0.0).to(tl.float32)
         e += 1
-    _write(table, rows, shift, scale, out, r, total + more, stop - start, stride, out_stride, mean_at, column, inside,
-           SELF, MIXED, SCALED)  # fmt: skip
+    _write(
+        table,
+        rows,
+        shift,
+        scale,
+        out,
+        r,
+        total + more,
+        stop - start,
+        stride,
+        out_stride,
+        mean_at,
+        column,
+        inside,
+        SELF,
+        MIXED,
+        SCALED,
+    )
 
 
 @triton.jit
-def _write(table, rows, shift, scale, out, r, total, count, stride, out_stride, mean_at, column, inside,
-           SELF: tl.constexpr, MIXED: tl.constexpr, SCALED: tl.constexpr):  # fmt: skip
+def _write(
+    table,
+    rows,
+    shift,
+    scale,
+    out,
+    r,
+    total,
+    count,
+    stride,
+    out_stride,
+    mean_at,
+    column,
+    inside,
+    SELF: tl.constexpr,
+    MIXED: tl.constexpr,
+    SCALED: tl.constexpr,
+):
     if SELF or MIXED:
         own = tl.load(table + tl.load(rows + r) * stride + column, mask=inside, other=0.0).to(tl.float32)
     if MIXED:
@@ -100,8 +177,19 @@ def reduce(table: Tensor, index: Tensor, offsets: Tensor, mode: str) -> Tensor:
     out = torch.empty(len(offsets) - 1, table.shape[1], dtype=torch.float32, device=offsets.device)
     if mode == "mean":
         present = offsets[1:]
-        gather(table, present, index, offsets, present, beside=False, mixed=False, shift=None, scale=None, out=out,
-               mean_at=0)  # fmt: skip
+        gather(
+            table,
+            present,
+            index,
+            offsets,
+            present,
+            beside=False,
+            mixed=False,
+            shift=None,
+            scale=None,
+            out=out,
+            mean_at=0,
+        )
     elif out.numel():
         lanes = min(LANES, triton.next_power_of_2(table.shape[1]))
         _ragged_max[(len(out), triton.cdiv(table.shape[1], lanes))](
@@ -110,9 +198,20 @@ def reduce(table: Tensor, index: Tensor, offsets: Tensor, mode: str) -> Tensor:
     return out
 
 
-def gather(table: Tensor, rows: Tensor, index: Tensor, offsets: Tensor | None, present: Tensor, *,
-           beside: bool, mixed: bool, shift: Tensor | None, scale: Tensor | None, out: Tensor,
-           mean_at: int) -> None:  # fmt: skip
+def gather(
+    table: Tensor,
+    rows: Tensor,
+    index: Tensor,
+    offsets: Tensor | None,
+    present: Tensor,
+    *,
+    beside: bool,
+    mixed: bool,
+    shift: Tensor | None,
+    scale: Tensor | None,
+    out: Tensor,
+    mean_at: int,
+) -> None:
     """Write into `out` (R, ...) from its first column on: the mean of each row's neighbors at column `mean_at`.
 
     `beside` also writes the row's own vector at column 0; `mixed` averages it in. Accumulates in float32.

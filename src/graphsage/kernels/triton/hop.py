@@ -9,8 +9,22 @@ from graphsage.kernels.triton.random import derive, mix
 
 
 @triton.jit
-def _hop(indptr, indices, rows, keys, out_rows, out_keys, out_present, out_draw, step, num_rows,
-         SIZE: tl.constexpr, LANES: tl.constexpr, GROW: tl.constexpr, EMPTY: tl.constexpr):  # fmt: skip
+def _hop(
+    indptr,
+    indices,
+    rows,
+    keys,
+    out_rows,
+    out_keys,
+    out_present,
+    out_draw,
+    step,
+    num_rows,
+    SIZE: tl.constexpr,
+    LANES: tl.constexpr,
+    GROW: tl.constexpr,
+    EMPTY: tl.constexpr,
+):
     """One program a row. Floyd's method over the lanes of one warp (see kernels.sample.sample_offsets)."""
     r = tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, LANES).to(tl.int64)
@@ -47,8 +61,9 @@ def _hop(indptr, indices, rows, keys, out_rows, out_keys, out_present, out_draw,
     tl.store(out_draw + r, draw)
 
 
-def hop(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, step: int, size: int,
-        grow: bool) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:  # fmt: skip
+def hop(
+    indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, step: int, size: int, grow: bool
+) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:
     """`step` is what leads from a row's key to its draw. With `grow`: rows and keys followed by those drawn."""
     count = len(rows)
     rows, keys = rows.contiguous(), keys.contiguous()
@@ -58,7 +73,20 @@ def hop(indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, step: int, 
     out_keys = torch.empty_like(out_rows) if grow else None
     if count:
         _hop[(count,)](
-            indptr, indices, rows, keys, out_rows, draw if out_keys is None else out_keys, present, draw, step, count,
-            SIZE=size, LANES=triton.next_power_of_2(size), GROW=grow, EMPTY=indices.numel() == 0, num_warps=1,
-        )  # fmt: skip
+            indptr,
+            indices,
+            rows,
+            keys,
+            out_rows,
+            draw if out_keys is None else out_keys,
+            present,
+            draw,
+            step,
+            count,
+            SIZE=size,
+            LANES=triton.next_power_of_2(size),
+            GROW=grow,
+            EMPTY=indices.numel() == 0,
+            num_warps=1,
+        )
     return out_rows, out_keys, present, draw

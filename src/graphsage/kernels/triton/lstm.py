@@ -23,8 +23,22 @@ def _tanh(x):
 
 
 @triton.jit
-def _forward(gates, recurrent, bias, order, hidden, cell, before, cells, start, step, FIRST: tl.constexpr,
-             SIZE: tl.constexpr, DIM: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+def _forward(
+    gates,
+    recurrent,
+    bias,
+    order,
+    hidden,
+    cell,
+    before,
+    cells,
+    start,
+    step,
+    FIRST: tl.constexpr,
+    SIZE: tl.constexpr,
+    DIM: tl.constexpr,
+    LANES: tl.constexpr,
+):
     r = tl.program_id(0).to(tl.int64)
     c = tl.arange(0, LANES)
     inside = c < DIM
@@ -60,8 +74,21 @@ def _forward(gates, recurrent, bias, order, hidden, cell, before, cells, start, 
 
 
 @triton.jit
-def _backward(gates, d_table, cells, order, d_hidden, d_cell, d_gates, start, step, LAST: tl.constexpr,
-              SIZE: tl.constexpr, DIM: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
+def _backward(
+    gates,
+    d_table,
+    cells,
+    order,
+    d_hidden,
+    d_cell,
+    d_gates,
+    start,
+    step,
+    LAST: tl.constexpr,
+    SIZE: tl.constexpr,
+    DIM: tl.constexpr,
+    LANES: tl.constexpr,
+):
     """Gradients of the gates, in the table's order and, for the product that comes next, in the rows' order."""
     r = tl.program_id(0).to(tl.int64)
     c = tl.arange(0, LANES)
@@ -95,18 +122,62 @@ def _backward(gates, d_table, cells, order, d_hidden, d_cell, d_gates, start, st
     tl.store(out + 3 * DIM, d_o, mask=inside)
 
 
-def forward(gates: Tensor, recurrent: Tensor, bias: Tensor, order: Tensor, hidden: Tensor, cell: Tensor,
-            before: Tensor, cells: Tensor, start: int, step: int) -> None:  # fmt: skip
+def forward(
+    gates: Tensor,
+    recurrent: Tensor,
+    bias: Tensor,
+    order: Tensor,
+    hidden: Tensor,
+    cell: Tensor,
+    before: Tensor,
+    cells: Tensor,
+    start: int,
+    step: int,
+) -> None:
     count, size = order.shape
-    _forward[(count,)](gates, recurrent, bias, order, hidden, cell, before, cells, start, step, FIRST=step == 0,
-                       SIZE=size, **_shape(hidden.shape[1]))  # fmt: skip
+    _forward[(count,)](
+        gates,
+        recurrent,
+        bias,
+        order,
+        hidden,
+        cell,
+        before,
+        cells,
+        start,
+        step,
+        FIRST=step == 0,
+        SIZE=size,
+        **_shape(hidden.shape[1]),
+    )
 
 
-def backward(gates: Tensor, d_table: Tensor, cells: Tensor, order: Tensor, d_hidden: Tensor, d_cell: Tensor,
-             d_gates: Tensor, start: int, step: int) -> None:  # fmt: skip
+def backward(
+    gates: Tensor,
+    d_table: Tensor,
+    cells: Tensor,
+    order: Tensor,
+    d_hidden: Tensor,
+    d_cell: Tensor,
+    d_gates: Tensor,
+    start: int,
+    step: int,
+) -> None:
     count, size = order.shape
-    _backward[(count,)](gates, d_table, cells, order, d_hidden, d_cell, d_gates, start, step, LAST=step == size - 1,
-                        SIZE=size, **_shape(d_hidden.shape[1]))  # fmt: skip
+    _backward[(count,)](
+        gates,
+        d_table,
+        cells,
+        order,
+        d_hidden,
+        d_cell,
+        d_gates,
+        start,
+        step,
+        LAST=step == size - 1,
+        SIZE=size,
+        **_shape(d_hidden.shape[1]),
+    )
 
 
 def _shape(dim: int) -> dict[str, int]:

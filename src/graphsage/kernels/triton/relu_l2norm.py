@@ -22,8 +22,9 @@ def _forward(x, y, inverse, epsilon, RELU: tl.constexpr, UNIT: tl.constexpr, DIM
 
 
 @triton.jit
-def _backward(grad, y, inverse, out, epsilon, RELU: tl.constexpr, UNIT: tl.constexpr, DIM: tl.constexpr,
-              LANES: tl.constexpr):  # fmt: skip
+def _backward(
+    grad, y, inverse, out, epsilon, RELU: tl.constexpr, UNIT: tl.constexpr, DIM: tl.constexpr, LANES: tl.constexpr
+):
     r = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, LANES)
     inside = column < DIM

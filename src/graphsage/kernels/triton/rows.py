@@ -8,8 +8,19 @@ LANES, ROWS = 128, 16  # of one program: its rows are read at the same time, whe
 
 
 @triton.jit
-def _rows(table, nodes, shift, scale, out, stride, out_stride, count, DIM: tl.constexpr, LANES: tl.constexpr,
-          ROWS: tl.constexpr):  # fmt: skip
+def _rows(
+    table,
+    nodes,
+    shift,
+    scale,
+    out,
+    stride,
+    out_stride,
+    count,
+    DIM: tl.constexpr,
+    LANES: tl.constexpr,
+    ROWS: tl.constexpr,
+):
     r = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     column = tl.program_id(1) * LANES + tl.arange(0, LANES)
     inside = column < DIM
@@ -26,6 +37,16 @@ def scaled_rows(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out:
     if len(nodes) and dim:
         lanes = min(LANES, triton.next_power_of_2(dim))
         _rows[(triton.cdiv(len(nodes), ROWS), triton.cdiv(dim, lanes))](
-            table, nodes, shift, scale, out, table.stride(0), out.stride(0), len(nodes), DIM=dim, LANES=lanes,
-            ROWS=ROWS, num_warps=4
-        )  # fmt: skip
+            table,
+            nodes,
+            shift,
+            scale,
+            out,
+            table.stride(0),
+            out.stride(0),
+            len(nodes),
+            DIM=dim,
+            LANES=lanes,
+            ROWS=ROWS,
+            num_warps=4,
+        )

@@ -23,8 +23,9 @@ def _forward(h, present, out, start, MIXED: tl.constexpr, DIM: tl.constexpr, SIZ
 
 
 @triton.jit
-def _backward(grad, present, out, start, num_rows, MIXED: tl.constexpr, DIM: tl.constexpr, SIZE: tl.constexpr,
-              LANES: tl.constexpr):  # fmt: skip
+def _backward(
+    grad, present, out, start, num_rows, MIXED: tl.constexpr, DIM: tl.constexpr, SIZE: tl.constexpr, LANES: tl.constexpr
+):
     """One program a row of h: a target, a child of one, or neither."""
     m = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, LANES)

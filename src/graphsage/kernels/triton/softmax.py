@@ -25,7 +25,13 @@ def cross_entropy(scores: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
     losses, grad = scores.new_empty(len(scores)), torch.empty_like(scores)
     lanes = triton.next_power_of_2(scores.shape[1])
     _cross_entropy[(len(scores),)](
-        scores, classes, losses, grad, 1.0 / len(scores), DIM=scores.shape[1], LANES=lanes,
+        scores,
+        classes,
+        losses,
+        grad,
+        1.0 / len(scores),
+        DIM=scores.shape[1],
+        LANES=lanes,
         num_warps=max(1, min(8, lanes // 128)),
-    )  # fmt: skip
+    )
     return losses, grad
