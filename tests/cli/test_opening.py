@@ -74,7 +74,7 @@ def answers(graphsage: Command, run: Path, out: Path) -> list[bytes]:
         "z.csv": ("embed", run, "--with-label", "--with-prediction"),
         "sampled.csv": ("embed", run, "--inference", "sampled"),
         "blocks.csv": ("embed", run, "--memory", "2GB"),
-        "map.html": ("plot", run, "--split", "test"),
+        "map.html": ("plot", run, "--part", "test"),
     }.items():
         answer = graphsage(*words, "--out", out / name)
         assert answer.code == 0, answer.err

@@ -198,7 +198,7 @@ def test_numbers_beyond_half_precision_are_an_error(tmp_path: Path) -> None:
     graph = star(3).replace(features=torch.full((4, 2), 1e30))
     save_graph(graph, tmp_path / "graph")
     model = model_of(encoder_of(EncoderConfig(dim=4, normalize="never", last_activation=False), 2))
-    with pytest.raises(DataError, match="layer 1 has numbers that float16 cannot hold; store float32"):
+    with pytest.raises(DataError, match="layer 1 has numbers that float16 cannot hold; use --layer-dtype float32"):
         embed_in_blocks(model, tmp_path / "graph", tmp_path / "work", budget=Budget(900), store="float16")
 
 

@@ -14,7 +14,6 @@ from graphsage.graph.ids import NodeIds
 from graphsage.graph.split import NONE, Split
 from graphsage.inference import stored_data
 from graphsage.inference.fingerprint import file_fingerprint, has_changed
-from graphsage.training import train as training
 from planted import planted_graph, planted_split
 
 SMALL: dict[str, Any] = {"dim": 8, "sample_sizes": (3, 2), "steps": 2, "device": "cpu", "max_degree": 4}
@@ -49,7 +48,7 @@ def test_above_the_size_only_a_reference_is_kept(tmp_path: Path, monkeypatch: py
         assert (tmp_path / "run" / "data" / "graph").exists() == kept
     with pytest.raises(gs.GraphSageError, match="does not say what it was trained on; give the graph"):
         gs.load(tmp_path / "run").embed()
-    monkeypatch.setattr(training, "KEEP_BYTES", 1)
+    monkeypatch.setattr(stored_data, "KEEP_BYTES", 1)
     gs.train(graph, planted_split(graph), out=tmp_path / "other", **SMALL)
     assert not (tmp_path / "other" / "data" / "capped").exists()
     gs.train(graph, planted_split(graph), out=tmp_path / "other", keep_graph=True, **SMALL)
