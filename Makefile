@@ -37,7 +37,7 @@ test: lint types imports  ## Lint, types, architecture and fast tests: what CI r
 	@echo "== pytest"
 	@$(PYTEST) -q -n 2
 	@echo "== pytest, Triton kernels by its interpreter"
-	@TRITON_INTERPRET=1 $(PYTEST) -q -n 2 tests/kernels/test_fast_forms.py tests/kernels/test_triton_forms.py
+	@TRITON_INTERPRET=1 $(PYTEST) -q -n 2 tests/kernels/test_kernels_fast_forms.py tests/kernels/triton/test_triton_forms.py
 
 lint: $(STAMP)  ## Check style and formatting
 	@echo "== ruff"

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from serve_process import ROOT, Server, serving, surroundings, write_result
 
-sys.path.append(str(ROOT / "tests" / "serving"))
+sys.path.append(str(ROOT / "tests" / "helpers"))
 from small_service import Small, make_small
 
 OPEN = ("/healthz", "/readyz")

@@ -28,7 +28,7 @@ from graphsage.serving.keys import ApiKeys
 from graphsage.serving.run import serve
 from graphsage.serving.settings import Settings
 
-sys.path.append(str(ROOT / "tests" / "serving"))
+sys.path.append(str(ROOT / "tests" / "helpers"))
 from small_service import N, Small, make_small, small_model
 
 FORK = multiprocessing.get_context("fork")

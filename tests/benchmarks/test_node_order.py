@@ -1,10 +1,10 @@
 """Orders that the measurement of larger tables compares: they change where rows lie, and nothing else."""
 
 import torch
-from benchmarks.node_order import InRuns, renumbered
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.node_order import InRuns, renumbered
 from graphsage.graph.check import check_graph
 from planted import planted_graph
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from benchmarks.targets import TARGETS, judge, quantity
 
 

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import pytest
+
 from benchmarks.commit_verdict import HEADER, judged, line_of
 from benchmarks.commit_worker import HOMES, ROWS, Row, find, prepare
 from benchmarks.two_commits import source_of

@@ -1,19 +1,14 @@
 """A browser (Debian's chromium, without a screen) and a service with a small graph."""
 
 import os
-import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "serving"))
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-SOURCE = str(Path(__file__).parents[2] / "src")
 
 
 @pytest.fixture(scope="module")  # Playwright runs an event loop in this thread: tests of other files must not meet it
@@ -31,21 +26,11 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A running service."""
-    from small_service import make_small
+    from small_service import make_small, served
 
     small = make_small(tmp_path_factory.mktemp("small"))
-    command = [sys.executable, "-m", "graphsage", "serve", str(small.run), "--graph", str(small.graph), "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": SOURCE})
-    try:
-        assert process.stderr is not None
-        found = re.search(r"on (http://[\d.]+:\d+)", line := process.stderr.readline())
-        assert found, line
-        yield found[1]
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stderr is not None
-        process.stderr.close()
+    with served(small) as (_, running):
+        yield running
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import KINDS, SMALL, Answer, Command, N, planted, split
 
+from command_line import KINDS, SMALL, Answer, Command, N, planted, split
 from graphsage.cli.main import main
 from graphsage.datasets import open as door
 from graphsage.datasets.dataset import Dataset, text_plan

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from command_line import SMALL, Command, planted
 from pyarrow import parquet
 
+from command_line import SMALL, Command, planted
 from graphsage.graph.graph import Graph
 
 

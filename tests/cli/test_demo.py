@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
-from command_line import Command
 
+from command_line import Command
 from graphsage.cli.picture import draw_map
 from graphsage.datasets.dataset import Dataset
 

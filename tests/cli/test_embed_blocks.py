@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
-from command_line import Command, N, planted
 
+from command_line import Command, N, planted
 from graphsage.datasets.dataset import Dataset
 from graphsage.graph.storage import save_graph
 from graphsage.inference.out_of_core import embed as driver

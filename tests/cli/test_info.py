@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import KINDS, Command
 
+from command_line import KINDS, Command
 from graphsage.cli.info import data_facts
 from graphsage.datasets import setmm
 from graphsage.datasets.dataset import Dataset

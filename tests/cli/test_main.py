@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from command_line import Command
 
+from command_line import Command
 from graphsage import __version__
 
 COMMANDS = ["train", "demo", "evaluate", "embed", "predict", "search", "plot", "info", "data"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Command, N, planted, split
 
+from command_line import Command, N, planted, split
 from graphsage.cli.main import main
 from graphsage.datasets import tables as table_reader
 from graphsage.datasets.tables import open_tables
@@ -21,7 +21,7 @@ from graphsage.inference.model import load
 from graphsage.inference.out_of_core import embed as out_of_core
 from graphsage.live.from_data import store_from_data
 from graphsage.tables.spec import TableSpec
-from tables import COLUMNS, ROLES, SMALL, edge_rows, node_rows, write_csv
+from small_tables import COLUMNS, ROLES, SMALL, edge_rows, node_rows, write_csv
 
 CAP = ("--max-degree", "5")  # of a mean degree of 6: the capped neighbor lists differ from the graph's
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import typer
-from command_line import SMALL, Command
 
+from command_line import SMALL, Command
 from graphsage.cli.app import App
 from graphsage.cli.setting_options import converted, field_docs, option_name, shown_by, with_settings
 from graphsage.cli.train import command as train

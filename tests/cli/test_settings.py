@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import SMALL, Command
 from hypothesis import given
 from hypothesis import strategies as st
 
+from command_line import SMALL, Command
 from graphsage.cli.settings import Settings, from_file, from_pairs, write_run_file
 from graphsage.errors import ConfigError
 from graphsage.training.config import Config

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import rank_jobs as jobs
-from rank_processes import run_ranks
 from safetensors.numpy import load_file
 
+import rank_jobs as jobs
 from graphsage.cluster.launch import launch
 from graphsage.graph.storage import save_graph
 from planted import planted_graph, planted_split
+from rank_processes import run_ranks
 
 EPOCHS = 25
 SMALL = ("--dim", "8", "--sample-sizes", "4,3", "--batch-size", "16", "--epochs", str(EPOCHS), "--device", "cpu")

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import rank_jobs as jobs
-from rank_processes import free_port, run_ranks
 
 import graphsage as gs
+import rank_jobs as jobs
 from graphsage.cluster.ranks import join
 from graphsage.cluster.shared_data import SCRATCH
 from graphsage.errors import ConfigError, DataError, LostRankError
 from graphsage.execution.ranks import SINGLE_PROCESS
 from graphsage.graph.storage import save_graph
 from planted import planted_graph, planted_split
+from rank_processes import free_port, run_ranks
 
 Results = list[dict[str, jobs.Weights]]
 

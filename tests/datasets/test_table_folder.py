@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tables.table_makers import write_table
 
 from graphs import edge_lists, normal
 from graphsage.datasets import table_folder
@@ -22,6 +21,7 @@ from graphsage.graph.external.csr import EdgeSort
 from graphsage.graph.graph import Graph
 from graphsage.graph.storage import open_splits, save_graph
 from graphsage.tables.spec import TableSpec
+from table_makers import write_table
 
 MEMORY = 10**9
 

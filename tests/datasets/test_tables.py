@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from tests.tables.table_makers import write_table
 
 from graphsage.datasets.dataset import Dataset
 from graphsage.datasets.tables import new_labels_only_in, open_tables
 from graphsage.errors import ConfigError, DataError
 from graphsage.graph.split import training_graph
 from graphsage.tables.spec import TableSpec
+from table_makers import write_table
 
 NODES: dict[str, list[Any]] = {
     "id": ["nan", "2048", "c", "d"],

@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from mirror import write_mirror
 
 from graphsage.cli.main import main
+from mirror import write_mirror
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
 BLOCKS = re.compile(r"^```(bash|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)

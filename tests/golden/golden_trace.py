@@ -15,9 +15,9 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from golden_cases import CLASSES, KNOWN, NEW, NODES, NUM_NEW, Case, arrays_of
 
 import graphsage as gs
+from golden_cases import CLASSES, KNOWN, NEW, NODES, NUM_NEW, Case, arrays_of
 
 Trace = dict[str, np.ndarray[Any, Any]]
 BLOCK_BYTES, LSTM_BLOCK_BYTES = 3500, 25_000

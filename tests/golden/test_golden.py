@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
 from golden_cases import AGGREGATORS, CASES, FORMS, GPU_CASES, TASKS, Case
 from golden_trace import Trace, Tracer, kernels
 from write_golden import CPU_VALUES, GPU_VALUES, load

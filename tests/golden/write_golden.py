@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from golden_cases import CASES, GPU_CASES
-from golden_trace import Trace, Tracer, kernels, traces
 
 import graphsage as gs
+from golden_cases import CASES, GPU_CASES
+from golden_trace import Trace, Tracer, kernels, traces
 
 CPU_VALUES = Path(__file__).with_name("golden.npz")
 GPU_VALUES = Path(__file__).with_name("golden_gpu.npz")

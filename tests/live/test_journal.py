@@ -7,11 +7,11 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
-from live_models import features_of
 
 from graphsage.errors import StoreError
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.journal import START, Journal
+from live_models import features_of
 
 CHANGES = [
     Change((NodeChange("a", features_of("a"), {"word": "π", "none": None}, 2),), (("a", "b"),)),

@@ -11,7 +11,6 @@ import torch
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from live_models import features_of, graph_of, live_from, model_of, open_live, overlay_of, vectors
 
 from graphsage.live import store
 from graphsage.live.change import Change, NodeChange
@@ -20,6 +19,7 @@ from graphsage.live.keys import node_key
 from graphsage.live.materialize import whole
 from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph
+from live_models import features_of, graph_of, live_from, model_of, open_live, overlay_of, vectors
 
 ALL = [f"n{i}" for i in range(9)]
 NAMES = st.sampled_from(ALL)

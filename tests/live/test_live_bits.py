@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
-from live_models import features_of, graph_of, live_from, model_of, overlay_of, vectors
 
 from encoders import encoder_of
 from graphs import SEEDS
@@ -22,6 +21,7 @@ from graphsage.live.overlay_view import Target
 from graphsage.model.aggregators import AGGREGATORS
 from graphsage.model.encoder import EncoderConfig
 from graphsage.sampling.minibatch import SamplingConfig
+from live_models import features_of, graph_of, live_from, model_of, overlay_of, vectors
 
 IDS = [f"n{i}" for i in range(40)]
 

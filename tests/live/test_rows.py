@@ -1,15 +1,10 @@
 """Raw rows become features by the model's own recipes; what cannot be read is refused without being repeated."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "serving"))
-from small_service import columns, small_model
-
 from graphsage.live.rows import RowError, Rows, fingerprint
+from small_service import columns, small_model
 
 
 def test_rows_get_the_features_they_had_in_training() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from live_models import WIDTH, features_of, graph_of, live_from, model_of, open_live, vectors
 
 from graphsage.errors import DataError, OutputError, StoreError, UnknownNodeError
 from graphsage.live.backup import backup, restore, verify
@@ -18,6 +17,7 @@ from graphsage.live.change import Change, NodeChange
 from graphsage.live.faults import POINTS, arm
 from graphsage.live.materialize import whole
 from graphsage.live.store import LiveGraph, create_store
+from live_models import WIDTH, features_of, graph_of, live_from, model_of, open_live, vectors
 
 NODES = {f"n{i}": features_of(f"n{i}") for i in range(6)}
 EDGES = {("n0", "n1"), ("n1", "n2"), ("n3", "n4")}

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_service import Small, make_small
 from starlette.testclient import TestClient
 
 from graphsage.serving.app import make_app
 from graphsage.serving.service import Service
+from small_service import Small, make_small
 
 
 @pytest.fixture(scope="session")

@@ -8,11 +8,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.tables.table_makers import FORMATS, write_table
 
 from graphsage.errors import ConfigError, DataError
 from graphsage.tables import source
 from graphsage.tables.source import as_table, open_table
+from table_makers import FORMATS, write_table
 
 CELLS = {"id": ["nan", "2048", "NA", 'ünï,"code\nx', "007"], "text": ["", "null", "1e5", "a\tb", "true"]}
 

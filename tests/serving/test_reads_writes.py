@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from small_service import KINDS, NEW, N, eventually, small_model
 from starlette.testclient import TestClient
 
 from graphsage.errors import BundleError
 from graphsage.live.embed import LiveEncoder
 from graphsage.live.overlay_view import Target
 from graphsage.serving.service import Service
+from small_service import KINDS, NEW, N, eventually, small_model
 
 
 def vectors(client: TestClient, **asked: object) -> list[list[float]]:

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from command_line import Command, N
 
+from command_line import Command, N
 from graphsage.cli.page import write_page
 
 

@@ -10,8 +10,8 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 import torch
-from command_line import Command
 
+from command_line import Command
 from graphsage.cli.main import main
 from graphsage.datasets.tables import open_tables
 from graphsage.errors import DataError
@@ -19,7 +19,7 @@ from graphsage.inference.export import graph_for
 from graphsage.inference.model import Model, load
 from graphsage.tables.spec import TableSpec
 from graphsage.training.train import train
-from tables import COLUMNS, KINDS, ROLES, SMALL, edge_rows, node_rows, write_csv
+from small_tables import COLUMNS, KINDS, ROLES, SMALL, edge_rows, node_rows, write_csv
 
 NEW = 5  # nodes of the full tables that the run never saw
 

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from command_line import Command
 
+from command_line import Command
 from graphsage.cli.plan import duration
 from graphsage.cluster import plan_rates
 from graphsage.cluster.plan_rates import Rates

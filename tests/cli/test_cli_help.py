@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import typer
-from command_line import Command
 
+from command_line import Command
 from graphsage.cli.main import app, main
 from graphsage.cli.options import RENAMED
 

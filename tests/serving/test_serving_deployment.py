@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from small_service import NEW, Small
-from test_process import served
+
+from small_service import NEW, Small, served
 
 ROOT = Path(__file__).parents[2]
 READ, WRITE = "r" * 24, "w" * 24

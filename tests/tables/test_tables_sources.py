@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.tables.table_makers import FORMATS, write_table
 
 from graphs import edge_lists, facts
 from graphsage.datasets.table_folder import build_large
@@ -21,6 +20,7 @@ from graphsage.errors import DataError
 from graphsage.graph.graph import Graph
 from graphsage.inference.new_rows import attach
 from graphsage.tables.spec import TableSpec
+from table_makers import FORMATS, write_table
 
 Columns = dict[str, list[Any]]
 

@@ -1,8 +1,13 @@
 """What service tests share: a small run and live graph, made in a second."""
 
+import os
+import re
 import shutil
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +26,7 @@ from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.model.heads import ClassHead
 from graphsage.sampling.minibatch import SamplingConfig
 
+SOURCE = str(Path(__file__).parents[2] / "src")
 N = 30
 KINDS = ("algebra", "logic", "topology")
 NEW = {"attributes": {"words": "about logic item", "size": 3}, "edges": ["node-1", "node-4"]}
@@ -72,3 +78,22 @@ def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> None:
     while not condition():
         assert time.monotonic() < end, "it never happened"
         time.sleep(0.01)
+
+
+@contextmanager
+def served(small: Small, *options: str, fault: str = "") -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A service over `small` in a process of its own, and its address."""
+    command = [sys.executable, "-m", "graphsage", "serve", str(small.run), "--graph", str(small.graph), "--port", "0"]
+    env = {**os.environ, "PYTHONPATH": SOURCE, "GRAPHSAGE_FAULT": fault}
+    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True, env=env)
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r"on (http://[\d.]+:\d+)", line)
+        assert found, line + process.stderr.read()
+        yield process, found[1]
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()

@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_line import SMALL, Command
 from safetensors.torch import load_file, save_file
 
+from command_line import SMALL, Command
 from graphsage.inference.fingerprint import checksum
 
 

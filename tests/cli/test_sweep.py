@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Command
 
+from command_line import Command
 from graphsage.training.score import Score, Scorer
 
 BASE = "dim = 8\nsample_sizes = [4, 3]\nbatch_size = 16\nepochs = 2\n"

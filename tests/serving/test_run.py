@@ -2,41 +2,19 @@
 
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
-from small_service import NEW, Small
 
 from graphsage.serving.client import Client, Node, ServiceError
-
-SOURCE = str(Path(__file__).parents[2] / "src")
-
-
-@contextmanager
-def served(small: Small, *options: str, fault: str = "") -> Iterator[tuple[subprocess.Popen[str], str]]:
-    command = [sys.executable, "-m", "graphsage", "serve", str(small.run), "--graph", str(small.graph), "--port", "0"]
-    env = {**os.environ, "PYTHONPATH": SOURCE, "GRAPHSAGE_FAULT": fault}
-    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True, env=env)
-    try:
-        assert process.stderr is not None
-        line = process.stderr.readline()
-        found = re.search(r"on (http://[\d.]+:\d+)", line)
-        assert found, line + process.stderr.read()
-        yield process, found[1]
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stderr is not None
-        process.stderr.close()
+from small_service import NEW, SOURCE, Small, served
 
 
 def test_it_serves_turns_away_ends_with_0_and_comes_back(small: Small, tmp_path: Path) -> None:

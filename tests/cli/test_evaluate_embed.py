@@ -10,8 +10,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 import torch
-from command_line import KINDS, SMALL, Command, N, planted, split
 
+from command_line import KINDS, SMALL, Command, N, planted, split
 from graphsage.datasets.dataset import Dataset
 from graphsage.features.text import TfidfSvd
 from graphsage.graph.split import Split

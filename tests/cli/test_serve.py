@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from command_line import Command, N
 
+from command_line import Command, N
 from graphsage.cli import serve as serve_command
 from graphsage.datasets.dataset import Dataset
 

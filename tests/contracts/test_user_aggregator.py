@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from live_models import overlay_of, vectors
 from torch import Tensor, nn
 
 import graphsage as gs
@@ -15,6 +14,7 @@ from graphsage.kernels.gather import gather_max, gather_mean
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.model.aggregators import AGGREGATORS
 from graphsage.model.aggregators.pool import PoolAggregator
+from live_models import overlay_of, vectors
 from planted import planted_graph, planted_split
 
 

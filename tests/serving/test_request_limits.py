@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_service import NEW, Small
 from starlette.testclient import TestClient
 
 from graphsage.errors import ConfigError
@@ -19,6 +18,7 @@ from graphsage.serving.request_limits import local_names
 from graphsage.serving.run import check_address
 from graphsage.serving.service import Service
 from graphsage.serving.settings import Settings
+from small_service import NEW, Small
 
 SECRET = "zebra-4711"
 READ, WRITE = "r" * 20, "w" * 20

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import SMALL, Command
 from safetensors.torch import load_file
 
+from command_line import SMALL, Command
 from graphsage.cli.output import TrainingDisplay
 
 

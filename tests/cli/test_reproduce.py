@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import Command, planted, split
 
+from command_line import Command, planted, split
 from graphsage.experiments import profile as profiles
 from graphsage.experiments.profile import Profile
 from graphsage.graph.storage import save_graph

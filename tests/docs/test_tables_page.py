@@ -5,7 +5,6 @@ import tomllib
 from pathlib import Path
 
 from command_line import Command
-
 from graphsage.tables.spec import TableSpec
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text("utf-8")

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.tables.bad_tables import BAD, Bad
 
+from bad_tables import BAD, Bad
 from graphsage.cli.main import main
 
 

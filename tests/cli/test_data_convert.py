@@ -5,8 +5,8 @@ from pathlib import Path
 import networkx as nx
 import pytest
 import torch
-from command_line import Command
 
+from command_line import Command
 from graphs import facts
 from graphsage.datasets.open import FORMATS, open_data
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from benchmarks.ours import Ours
 
+from benchmarks.ours import Ours
 from graphsage.training.config import Config
 from planted import planted_graph, planted_split
 

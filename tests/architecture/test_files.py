@@ -31,6 +31,24 @@ def test_every_folder_with_python_files_is_a_package() -> None:
     assert [str(f.relative_to(ROOT)) for f in sorted(folders) if not (f / "__init__.py").is_file()] == []
 
 
+ACROSS = {"architecture", "browser", "contracts", "docs", "golden", "helpers"}  # test folders without a twin in src
+
+
+def test_tests_mirror_the_source_and_are_named_after_their_subject() -> None:
+    """`tests/x/test_y.py` and `tests/x/test_y_aspect.py` test `x/y.py`, the folder `x/y`, or `x` itself."""
+    strays = []
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        folder = path.parent.relative_to(ROOT / "tests")
+        if folder.parts and folder.parts[0] in ACROSS:
+            continue
+        twin = ROOT / folder if folder.parts[:1] == ("benchmarks",) else PACKAGE / folder
+        subjects = {twin.name, *(p.stem for p in twin.glob("*.py")), *(p.name for p in twin.glob("*/"))}
+        name = path.stem.removeprefix("test_")
+        if not any(name == subject or name.startswith(f"{subject}_") for subject in subjects):
+            strays.append(str(path.relative_to(ROOT)))
+    assert strays == []
+
+
 def test_newest_release_in_the_changelog_is_the_version() -> None:
     version = graphsage.__version__
     headings = re.findall(r"^## \[?([^\]\s]+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)

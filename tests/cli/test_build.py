@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from command_line import Command
 
+from command_line import Command
 from graphsage.graph.graph import Graph
 
 INDEX = "Package: a\nSection: libs\nDescription: one\n\nPackage: b\nSection: doc\nDepends: a\nDescription: two\n"
