@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from graphsage.datasets.build_ppi import Proteins, build_ppi, read_tissue
-from graphsage.datasets.component import largest_component
 from graphsage.datasets.open import open_data
+from graphsage.datasets.sources import largest_component
 from graphsage.errors import DataError
 
 
@@ -110,7 +110,7 @@ def test_a_term_that_is_there_twice_is_named(source: Proteins, tmp_path: Path) -
         build_ppi(dataclasses.replace(source, labels=[*source.labels, *source.labels]), tmp_path / "out")
 
 
-@pytest.mark.parametrize(("name", "message"), [("x.gz", "its name must tell"), ("x.zst", "is a folder")])
+@pytest.mark.parametrize(("name", "message"), [("x.gz", "its name must end as"), ("x.zst", "is a folder")])
 def test_what_cannot_be_unpacked_is_named(tmp_path: Path, name: str, message: str) -> None:
     path = tmp_path / name
     path.mkdir() if path.suffix == ".zst" else path.write_text("1 2\n")

@@ -11,8 +11,8 @@ import pytest
 
 from graphsage.datasets import build_reddit as module
 from graphsage.datasets.build_reddit import Reddit, build_reddit, communities
-from graphsage.datasets.lines import lines
 from graphsage.datasets.open import open_data
+from graphsage.datasets.sources import lines
 from graphsage.errors import DataError
 
 DAY = 86_400

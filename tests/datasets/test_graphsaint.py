@@ -71,7 +71,7 @@ def test_lists_are_many_labels_and_a_missing_class_is_unknown(tmp_path: Path) ->
         ({"roles": {**ROLES, "te": [4]}}, "role.json: te names node 4; nodes are 0 to 3"),
         ({"roles": {**ROLES, "te": ["3"]}}, "role.json: te names node '3'"),
         ({"roles": {**ROLES, "te": [0]}}, "te names a node that has another role"),
-        ({"classes": {**CLASSES, "2": "x"}}, "class_map.json: the class of node 2 must be a whole number; got x"),
+        ({"classes": {**CLASSES, "2": "x"}}, "class_map.json: the class of node 2 must be a number from 0 on; got 'x'"),
         ({"classes": {**CLASSES, "0": [0, 1]}}, "class_map.json: node 1 must have 2 labels of 0 and 1; got 0"),
         ({"features": FEATURES[:3]}, "feats.npy has 3 rows, but adj_full.npz has 4 nodes"),
         ({"features": np.full((4, 1), np.inf)}, "features of node 0 hold NaN or infinity"),

@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from graphsage.errors import ConfigError, DataError
-from graphsage.features.categorical import Categorical
-from graphsage.features.dates import Dates
-from graphsage.features.numeric import Numeric
-from graphsage.features.ready import Ready
+from graphsage.features.columns import Categorical, Dates, Numeric, Ready
 
 
 def rows(*numbers: int) -> Any:

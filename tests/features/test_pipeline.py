@@ -10,15 +10,11 @@ import numpy as np
 import pytest
 
 from graphsage.errors import BundleError, ConfigError, DataError
-from graphsage.features.categorical import Categorical
-from graphsage.features.dates import Dates
-from graphsage.features.numeric import Numeric
+from graphsage.features.columns import Categorical, Dates, Numeric, Ready
 from graphsage.features.pipeline import FeaturePlan, FittedFeatures, Step
-from graphsage.features.ready import Ready
 from graphsage.features.sentences import Sentences
 from graphsage.features.text import TfidfSvd
-from graphsage.features.word2vec import Word2Vec
-from graphsage.features.word_vectors import WordVectors
+from graphsage.features.word_vectors import Word2Vec, WordVectors
 
 N = 12
 COLUMNS: dict[str, Any] = {

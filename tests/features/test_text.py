@@ -166,7 +166,7 @@ def broken(path: list[Any], value: Any) -> tuple[dict[str, Any], dict[str, Any]]
         (["config", "columns", 0, "terms"], ["a"], "idf must be float32"),
         (["config", "settings"], None, "settings"),
         (["config", "settings", "dim"], None, "settings"),
-        (["config", "settings", "dim"], "4", "settings"),
+        (["config", "settings", "dim"], "4", "dim is missing or damaged"),
         (["config", "settings", "dim"], 0, "dim must be 1 or more"),
         (["config", "settings", "dim"], 1, "components have 3 rows"),
         (["arrays", "idf"], None, "lack the array 'idf'"),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from graphsage.features.numeric import Numeric
+from graphsage.features.columns import Numeric
 from graphsage.features.pipeline import FeaturePlan, Step
 from graphsage.features.text import TfidfSvd
 from graphsage.graph.build import from_edges

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from graphsage.datasets.component import Array, largest_component
+from graphsage.datasets.sources import Array, largest_component
 from graphsage.errors import DataError
 from graphsage.features.degree import degree_features
 from graphsage.features.recipe import Column
-from graphsage.features.word2vec import Word2Vec
+from graphsage.features.word_vectors import Word2Vec
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, training_graph, with_validation
 from graphsage.graph.storage import save_graph

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from graphsage.datasets.component import Array
-from graphsage.datasets.lines import PACKED, lines
+from graphsage.datasets.sources import PACKED, Array, lines
 from graphsage.errors import DataError
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split

@@ -19,11 +19,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from graphsage.datasets.component import Array, largest_component
-from graphsage.datasets.lines import lines
+from graphsage.datasets.sources import Array, largest_component, lines
 from graphsage.errors import DataError
-from graphsage.features.vector_file import read_vectors
-from graphsage.features.words import words_of
+from graphsage.features.word_vectors import read_vectors, words_of
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, with_validation

@@ -18,7 +18,7 @@ from graphsage.features.pipeline import restore
 from graphsage.features.recipe import Columns, Fitted, Floats, Recipe, Rows
 from graphsage.features.sentences import Sentences
 from graphsage.features.text import TfidfSvd
-from graphsage.features.word2vec import Word2Vec
+from graphsage.features.word_vectors import Word2Vec
 
 _FORMAT = 2  # raise it when the same settings begin to mean other features
 _SLOW = (TfidfSvd, Word2Vec, Sentences)

@@ -2,27 +2,23 @@
 
 A mirror keeps, for each release, `dists/RELEASE/main/binary-amd64/Packages.xz` (one paragraph a package) and
 `dists/RELEASE/main/i18n/Translation-en.bz2` (the long descriptions). Releases are given oldest first: a package belongs
-to the first release that has it and is described as it was there, so that nothing of a later release is told early.
+to the first release that has it and is described as it was there, so that no information from a later release leaks.
 """
 
-import bz2
 import csv
-import gzip
-import lzma
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
 from graphsage.atomic import atomic_folder
+from graphsage.datasets.sources import lines
 from graphsage.errors import DataError
 from graphsage.tables.spec import TableSpec
 
 RELEASES = ("bullseye", "bookworm", "trixie", "forky", "sid")
 KINDS = {"Pre-Depends": "depends", "Depends": "depends", "Recommends": "recommends", "Suggests": "suggests"}
 _NAME = re.compile(r"\s*([a-z0-9][a-z0-9+.\-]*)")
-_OPENERS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 
 
 @dataclass(frozen=True)
@@ -102,42 +98,30 @@ def targets(relation: str) -> Iterator[str]:
 
 def plain(description: str) -> str:
     """One line: the short description, then the long one without the dots that stand for empty lines."""
-    lines = (line.strip() for line in description.splitlines())
-    return " ".join(line for line in lines if line not in ("", "."))
+    stripped = (line.strip() for line in description.splitlines())
+    return " ".join(line for line in stripped if line not in ("", "."))
 
 
 def paragraphs(path: Path) -> Iterator[dict[str, str]]:
     """The paragraphs of an index, one at a time: field -> value, continuation lines joined by newlines."""
     fields: dict[str, str] = {}
     last = None
-    try:
-        with _open(path) as file:
-            for number, line in enumerate(file, start=1):
-                text = line.rstrip("\n")
-                if not text.strip():
-                    if fields:
-                        yield fields
-                    fields, last = {}, None
-                elif text[0] in " \t":
-                    if last is None:
-                        raise DataError(f"{path}, line {number}: a continuation without a field; this is no index")
-                    fields[last] += "\n" + text
-                else:
-                    last, colon, value = text.partition(":")
-                    if not colon:
-                        raise DataError(f"{path}, line {number}: expected `Field: value`; got {text[:40]!r}")
-                    fields[last] = value.strip()
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist") from None
-    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
+    for number, text in enumerate(lines(path), start=1):
+        if not text.strip():
+            if fields:
+                yield fields
+            fields, last = {}, None
+        elif text[0] in " \t":
+            if last is None:
+                raise DataError(f"{path}, line {number}: a continuation without a field; this is no index")
+            fields[last] += "\n" + text
+        else:
+            last, colon, value = text.partition(":")
+            if not colon:
+                raise DataError(f"{path}, line {number}: expected `Field: value`; got {text[:40]!r}")
+            fields[last] = value.strip()
     if fields:
         yield fields
-
-
-def _open(path: Path) -> IO[str]:
-    opened: IO[str] = _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8")
-    return opened
 
 
 def _descriptions(path: Path) -> Iterator[tuple[str, str]]:

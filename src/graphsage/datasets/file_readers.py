@@ -1,7 +1,7 @@
 """JSON and `.npy` files of other people's formats, read with errors that name the file and the row."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from graphsage.graph.convert.scipy import from_scipy
 from graphsage.graph.graph import Graph
 from graphsage.graph.npz import Archive, read_sparse
 from graphsage.graph.storage import load_array
+from graphsage.tables.messages import shown
 
 _CHUNK_NUMBERS = 1 << 22
+_MAX_CLASSES = 1 << 31
 _MOST = 1 << 32  # numbers of a dense matrix: 16 GiB
 
 
@@ -57,6 +59,26 @@ def read_column(rows: list[dict[str, Any]], key: str, path: Path, of: str) -> li
     except KeyError:
         row = next(i for i, value in enumerate(rows, 1) if key not in value)
         raise DataError(f"{path}: {of} row {row} lacks {key!r}") from None
+
+
+def read_classes(path: Path, ids: Sequence[Any], needed: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    """Classes (N,) or labels (N, C) of 0 and 1, from a JSON object by id. Only a node that is `needed` must be there;
+    others are unlabeled."""
+    class_map = read_json(path)
+    values = [class_map.get(str(value)) for value in ids]
+    sample = next((value for value in values if value is not None), None)
+    width = len(sample) if isinstance(sample, list) else None
+    for row, (name, value) in enumerate(zip(ids, values, strict=True)):
+        if value is None:
+            if needed[row]:
+                raise DataError(f"{path} has no entry for node {name!r}; every node of the split needs one")
+            values[row] = -1 if width is None else [0] * width
+        elif width is None:
+            if type(value) is not int or not -1 <= value < _MAX_CLASSES:
+                raise DataError(f"{path}: the class of node {name!r} must be a number from 0 on; got {shown(value)}")
+        elif not isinstance(value, list) or len(value) != width or any(mark not in (0, 1) for mark in value):
+            raise DataError(f"{path}: node {name!r} must have {width} labels of 0 and 1; got {shown(value)}")
+    return np.array(values, np.int64 if width is None else np.uint8)
 
 
 def read_features(path: Path, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.float32]:

@@ -4,13 +4,12 @@ adj_train.npz is the part of adj_full.npz among training nodes; `training_graph`
 """
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from graphsage.datasets.dataset import Dataset
-from graphsage.datasets.file_readers import check_count, naming, read_json, read_table, undirected
+from graphsage.datasets.file_readers import check_count, naming, read_classes, read_json, read_table, undirected
 from graphsage.errors import DataError
 from graphsage.graph.npz import Archive, read_sparse
 from graphsage.graph.split import NONE, TEST, TRAIN, VAL, Split
@@ -23,7 +22,8 @@ def is_graphsaint(folder: Path) -> bool:
 
 
 def load_graphsaint(folder: Path) -> Dataset:
-    """Undirected, with the roles as the split `given`; features stay in their file where they are float32."""
+    """Undirected, with the roles as the split `given`. A node that the class map lacks is unlabeled. Float32 features
+    stay in their file."""
     adjacency_file, feature_file = folder / "adj_full.npz", folder / "feats.npy"
     adjacency = read_sparse(Archive(adjacency_file))
     n = int(adjacency.shape[0])
@@ -31,7 +31,7 @@ def load_graphsaint(folder: Path) -> Dataset:
     if feature_file.is_file():
         features = read_table(feature_file)
         check_count(feature_file, len(features), n, adjacency_file.name)
-    labels = _labels(folder / "class_map.json", n)
+    labels = read_classes(folder / "class_map.json", range(n), np.zeros(n, bool))
     with naming(folder):
         graph = undirected(adjacency, features=features, labels=labels)
     return Dataset(folder.resolve().name, graph, {"given": _split(folder / "role.json", n)}, "given")
@@ -52,19 +52,3 @@ def _split(path: Path, n: int) -> Split:
             raise DataError(f"{path}: {role} names a node that has another role")
         codes[chosen] = code
     return Split(codes)
-
-
-def _labels(path: Path, n: int) -> Any:
-    """Classes (N,), -1 where the map has none, or labels (N, C), of which each node must have a row."""
-    classes = read_json(path)
-    values = [classes.get(str(row)) for row in range(n)]
-    sample = next((value for value in values if value is not None), None)
-    if not isinstance(sample, list):
-        odd = next((row for row, value in enumerate(values) if value is not None and type(value) is not int), None)
-        if odd is not None:
-            raise DataError(f"{path}: the class of node {odd} must be a whole number; got {str(values[odd])[:40]}")
-        return np.array([-1 if value is None else value for value in values], np.int64)
-    for row, value in enumerate(values):
-        if not isinstance(value, list) or len(value) != len(sample) or not {*value} <= {0, 1}:
-            raise DataError(f"{path}: node {row} must have {len(sample)} labels of 0 and 1; got {str(value)[:40]}")
-    return np.array(values, np.uint8)

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphsage.datasets.dataset import Dataset
+from graphsage.datasets.file_readers import naming
 from graphsage.datasets.gnn_benchmark import is_gnn_benchmark, load_gnn_benchmark
 from graphsage.datasets.graphsaint import is_graphsaint, load_graphsaint
 from graphsage.datasets.networkx_file import is_networkx_file, load_networkx_file
-from graphsage.datasets.ogb import is_ogb_folder, load_ogb
 from graphsage.datasets.ppi_folder import is_ppi_folder, load_ppi_folder
 from graphsage.datasets.reddit import is_reddit, load_reddit
 from graphsage.datasets.release import is_release, load_release
 from graphsage.errors import DataError
+from graphsage.graph.convert.ogb import graph_and_splits, is_ogb_folder
 from graphsage.graph.storage import open_graph, open_splits
 
 
@@ -27,6 +28,13 @@ def load_folder(folder: Path) -> Dataset:
     splits = open_splits(folder)
     default = "given" if "given" in splits else next(iter(splits), "random")
     return Dataset(folder.resolve().name, open_graph(folder), splits, default)
+
+
+def load_ogb(folder: Path) -> Dataset:
+    """OGB's folder; the first split that it has is the default."""
+    with naming(folder):
+        graph, splits = graph_and_splits(folder)
+    return Dataset(folder.resolve().name, graph, splits, next(iter(splits), "random"))
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,19 @@ import numpy.typing as npt
 import torch
 
 from graphsage.datasets.dataset import Dataset
-from graphsage.datasets.file_readers import check_count, read_column, read_features, read_json, read_list, read_table
+from graphsage.datasets.file_readers import (
+    check_count,
+    read_classes,
+    read_column,
+    read_features,
+    read_json,
+    read_list,
+    read_table,
+)
 from graphsage.errors import DataError
 from graphsage.graph.build import from_edges
 from graphsage.graph.split import NONE, TEST, TRAIN, VAL, Split
 
-_MAX_CLASSES = 1 << 31
 PARTS = ("-G.json", "-id_map.json", "-class_map.json")
 
 
@@ -46,7 +53,7 @@ def load_release(prefix: str | Path) -> Dataset:
         edges,
         len(ids),
         features=features,
-        labels=_labels(read_json(class_file), ids, split, class_file),
+        labels=read_classes(class_file, ids, np.ones(len(ids), bool) if split is None else split.codes.numpy() != NONE),
         ids=None if ids == list(range(len(ids))) else ids,
         directed=bool(content.get("directed", False)),
     )
@@ -128,37 +135,3 @@ def _rows(id_map: dict[str, Any], ids: list[Any], path: Path) -> npt.NDArray[np.
     if len(values) < len(order):
         raise DataError(f"{path} maps two nodes to row {values[counts > 1][0]}")
     return order
-
-
-def _labels(
-    class_map: dict[str, Any], ids: list[Any], split: Split | None, path: Path
-) -> npt.NDArray[np.int64] | npt.NDArray[np.uint8]:
-    """Classes (N,) or labels (N, C). Only a node outside the split may have none: class -1, or no label."""
-    values = [class_map.get(str(value)) for value in ids]
-    sample = next((value for value in values if value is not None), None)
-    many = isinstance(sample, list)
-    unknown: Any = [0] * len(sample) if isinstance(sample, list) else -1
-    for row, value in enumerate(values):
-        if value is None:
-            if split is None or split.codes[row] != NONE:
-                raise DataError(f"{path} has no entry for node {ids[row]!r}; each of the {len(ids)} nodes needs one")
-            values[row] = unknown
-        elif many and (not isinstance(value, list) or len(value) != len(unknown)):
-            raise DataError(f"{path}: node {ids[row]!r} must have a list of {len(unknown)} labels; got {_short(value)}")
-        elif not many and (type(value) is not int or not -1 <= value < _MAX_CLASSES):
-            raise DataError(f"{path}: the class of node {ids[row]!r} must be a number from 0 on; got {_short(value)}")
-    if not many:
-        return np.array(values, np.int64)
-    return _label_rows(values, ids, path)
-
-
-def _label_rows(values: list[Any], ids: list[Any], path: Path) -> npt.NDArray[np.uint8]:
-    for row, value in enumerate(values):
-        if not {*value} <= {0, 1}:
-            raise DataError(f"{path}: labels of node {ids[row]!r} must be 0 or 1; got {_short(value)}")
-    return np.array(values, np.uint8)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -9,16 +9,12 @@ import torch
 from graphsage.datasets.dataset import Dataset
 from graphsage.datasets.file_readers import read_vector_file
 from graphsage.errors import ConfigError, DataError
-from graphsage.features.categorical import Categorical
-from graphsage.features.dates import Dates
-from graphsage.features.numeric import Numeric
+from graphsage.features.columns import Categorical, Dates, Numeric, Ready
 from graphsage.features.pipeline import FeaturePlan, Step
-from graphsage.features.ready import Ready
 from graphsage.features.recipe import Column, Recipe
 from graphsage.features.sentences import Sentences
 from graphsage.features.text import TfidfSvd
-from graphsage.features.word2vec import Word2Vec
-from graphsage.features.word_vectors import WordVectors
+from graphsage.features.word_vectors import Word2Vec, WordVectors
 from graphsage.graph.build import from_edges
 from graphsage.graph.ids import NodeIds
 from graphsage.graph.split import NONE, PARTS, Split

@@ -5,20 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from graphsage.errors import BundleError, DataError
-from graphsage.features.categorical import FittedCategorical
-from graphsage.features.dates import FittedDates
-from graphsage.features.numeric import FittedNumeric
-from graphsage.features.ready import FittedReady
-from graphsage.features.recipe import Columns, Fitted, Floats, Recipe, Rows, State, read_field
+from graphsage.features.columns import FittedCategorical, FittedDates, FittedNumeric, FittedReady
+from graphsage.features.recipe import Arrays, Columns, Fitted, Floats, Recipe, Rows, State, read_field
 from graphsage.features.sentences import FittedSentences
 from graphsage.features.text import FittedText
-from graphsage.features.word2vec import FittedWord2Vec
-from graphsage.features.word_vectors import FittedWordVectors
+from graphsage.features.word_vectors import FittedWord2Vec, FittedWordVectors
 
-_FROM_STATE: dict[str, Callable[[Mapping[str, Any], Mapping[str, npt.NDArray[Any]]], Fitted]] = {
+_FITTED: dict[str, Callable[[Mapping[str, Any], Arrays], Fitted]] = {
     "categorical": FittedCategorical.from_state,
     "dates": FittedDates.from_state,
     "numeric": FittedNumeric.from_state,
@@ -33,12 +28,12 @@ FitOne = Callable[[Recipe, Columns, Rows], tuple[Fitted, Floats]]
 """Fits a recipe on rows and returns it with the features of all rows; a cache may stand in."""
 
 
-def restore(config: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> Fitted:
+def restore(config: Any, arrays: Arrays) -> Fitted:
     """One fitted recipe from its state."""
     kind = config.get("kind") if isinstance(config, Mapping) else None
-    if not isinstance(kind, str) or kind not in _FROM_STATE:
+    if not isinstance(kind, str) or kind not in _FITTED:
         raise BundleError(f"there are no features of kind {kind!r}; the model is damaged or from a later version")
-    return _FROM_STATE[kind](config, arrays)
+    return _FITTED[kind](config, arrays)
 
 
 def fit_one(recipe: Recipe, columns: Columns, rows: Rows) -> tuple[Fitted, Floats]:
@@ -102,7 +97,7 @@ class FittedFeatures:
         return {"kind": "features", "steps": [config for config, _ in states]}, arrays
 
     @staticmethod
-    def from_state(config: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> "FittedFeatures":
+    def from_state(config: Any, arrays: Arrays) -> "FittedFeatures":
         """Rebuild from `state`; anything missing or inconsistent is a BundleError that names it."""
         if not isinstance(config, Mapping) or config.get("kind") != "features":
             raise BundleError("the saved features' description must be of kind 'features'; train the model again")

@@ -1,20 +1,22 @@
 """What every way of making features has in common: a recipe is fitted on training rows, then applied to any rows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsage.errors import BundleError, DataError
+from graphsage.errors import BundleError, ConfigError
 from graphsage.tables.values import Column as Column
 
 Columns = Mapping[str, Column]
 Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
+Arrays = Mapping[str, npt.NDArray[Any]]
 State = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
 """JSON values, one of them `kind`, and arrays."""
+Settings = TypeVar("Settings")
 
 
 class Fitted(Protocol):
@@ -38,14 +40,20 @@ class Fitted(Protocol):
 
 
 @dataclass(frozen=True)
-class OneColumn:
-    """What is fitted on a single column knows its name."""
+class Saved:
+    """A fitted recipe whose fields are its state. `saved` names it there."""
 
-    name: str
+    saved: ClassVar[str]
+    columns: tuple[str, ...]
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.name,)
+    def state(self) -> State:
+        values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {"kind": self.saved, **values}, {}
+
+    @classmethod
+    def from_state(cls, config: Mapping[str, Any], arrays: Arrays) -> Self:
+        """The fields from JSON values, checked by their types."""
+        return cls(**{field.name: _read(config, field.name, field.type) for field in fields(cls)})
 
 
 class Recipe(Protocol):
@@ -60,19 +68,29 @@ def take(values: Column, rows: Rows) -> Column:
     return values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows.tolist()]
 
 
-def only(columns: Columns) -> tuple[str, Column]:
-    """The name and values of the one column given."""
-    if len(columns) != 1:
-        raise DataError(f"this kind of features is made of one column; got {', '.join(columns) or 'none'}")
-    return next(iter(columns.items()))
-
-
 def read_field(config: Mapping[str, Any], name: str, kind: type | tuple[type, ...]) -> Any:
     """A value of a saved description, checked; a wrong one is a BundleError."""
     value = config.get(name)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise BundleError(f"the saved features' {name} is missing or damaged ({value!r}); train the model again")
     return value
+
+
+def _read(config: Mapping[str, Any], name: str, kind: Any) -> Any:
+    if kind == tuple[str, ...]:
+        return read_words(config, name)
+    return float(read_field(config, name, (int, float))) if kind is float else read_field(config, name, kind)
+
+
+def read_settings(config: Mapping[str, Any], recipe: type[Settings]) -> Settings:
+    """A recipe, which is a dataclass of numbers, from the `settings` of a saved description."""
+    saved, known = read_field(config, "settings", dict), {field.name: field.type for field in fields(recipe)}  # type: ignore[arg-type]
+    if set(saved) != set(known):
+        raise BundleError(f"the saved features' settings must be {', '.join(known)}; train the model again")
+    try:
+        return recipe(**{name: _read(saved, name, kind) for name, kind in known.items()})
+    except ConfigError as error:
+        raise BundleError(f"the saved features' settings are wrong: {error}") from error
 
 
 def read_words(config: Mapping[str, Any], name: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ columns are laid side by side, and the SVD's right singular vectors project them
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import BundleError, ConfigError, DataError, one_or_more
-from graphsage.features.recipe import Columns, Floats, State, read_array, take
+from graphsage.features.recipe import Columns, Floats, State, read_array, read_settings, take
 from graphsage.tables import values
 
 _EDGES = re.compile(r"^\W+|[\W_]+$")
@@ -183,7 +183,7 @@ class FittedText:
         terms = sum(map(len, vocabularies.values()))
         idf = read_array(arrays, "idf", (terms,))
         components = read_array(arrays, "components", (None, terms))
-        settings = _read_settings(config.get("settings"))
+        settings = read_settings(config, TfidfSvd)
         if len(components) > settings.dim:
             raise BundleError(f"the text features' components have {len(components)} rows; dim is {settings.dim}")
         return FittedText(settings, vocabularies, idf, components)
@@ -226,17 +226,3 @@ def _read_vocabularies(columns: Any) -> dict[str, tuple[str, ...]]:
     if not read:
         raise BundleError("the text features name no column; save the model again")
     return read
-
-
-def _read_settings(settings: Any) -> TfidfSvd:
-    names = {field.name for field in fields(TfidfSvd)}
-    if (
-        not isinstance(settings, Mapping)
-        or set(settings) != names
-        or not all(type(v) is int for v in settings.values())
-    ):
-        raise BundleError(f"the text features' settings must be whole numbers for {', '.join(sorted(names))}")
-    try:
-        return TfidfSvd(**settings)
-    except ConfigError as error:
-        raise BundleError(f"the text features' settings are wrong: {error}") from error

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from graphsage.errors import BundleError, ConfigError, DataError
-from graphsage.features.vector_file import read_vectors
-from graphsage.features.word2vec import FittedWord2Vec, Word2Vec, first_singular_vector
-from graphsage.features.word_vectors import WordVectors
-from graphsage.features.words import words_of
+from graphsage.features.word_vectors import (
+    FittedWord2Vec,
+    Word2Vec,
+    WordVectors,
+    first_singular_vector,
+    read_vectors,
+    words_of,
+)
 
 WORDS = {"the": [1.0, 2.0], "cat's": [0.5, -1.0], "sat": [0.0, 4.0]}
 

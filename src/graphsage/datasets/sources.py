@@ -1,4 +1,4 @@
-"""Lines of a text file, one at a time, whatever it is compressed with (.zst, .gz, .bz2, .xz or not at all)."""
+"""What the builders of data sets share: lines of packed text files, and the largest connected component."""
 
 import bz2
 import gzip
@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
+import numpy as np
+import numpy.typing as npt
+
 from graphsage.errors import DataError
 
+Array = npt.NDArray[Any]
 PACKED = (".zst", ".gz", ".bz2", ".xz")
 
 
@@ -28,7 +32,8 @@ def lines(path: Path) -> Iterator[str]:
         if path.suffix == ".zst":
             hint = "; if it was packed with a long window, unpack it first: zstd -d --long=31"
         elif number == 0 and path.is_file():
-            hint = "; its name must tell what it was packed with: .zst, .gz, .bz2, .xz, or none of them for plain text"
+            packed = f"{', '.join(PACKED)}, or none of them for plain text"
+            hint = f"; its name must end as it was packed ({packed}); if it does, fetch it again"
         raise DataError(f"{path} cannot be read after line {number} ({error}){hint}") from error
 
 
@@ -63,3 +68,19 @@ class _Stream(io.RawIOBase):
         if not self.closed:
             self._stream.close()
         super().close()
+
+
+def largest_component(num_nodes: int, edges: Array) -> tuple[Array, Array]:
+    """Rows (ascending) of the largest component of an undirected graph, and its edges in new row numbers. Of several
+    that are equally large, the one with the smallest row. The paper does so for Reddit and citations (Appendix B)."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    pairs = np.asarray(edges, np.int64).reshape(-1, 2)
+    ones = np.ones(len(pairs), np.int8)
+    _, part = connected_components(coo_array((ones, (pairs[:, 0], pairs[:, 1])), (num_nodes, num_nodes)), False)
+    rows = np.flatnonzero(part == np.bincount(part).argmax())
+    place = np.full(num_nodes, -1)
+    place[rows] = np.arange(len(rows))
+    kept = place[pairs]
+    return rows, kept[(kept >= 0).all(axis=1)]
