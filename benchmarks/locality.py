@@ -21,7 +21,7 @@ from torch import Tensor
 from benchmarks.workload import REDDIT, make
 from graphsage.experiments.record import write_result
 from graphsage.graph.graph import Graph
-from graphsage.kernels.memory import table
+from graphsage.kernels.buffers import huge_page_table
 from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import sample_minibatch
 
@@ -71,8 +71,8 @@ def whole_graph(graph: Graph, groups: Tensor, rounds: int) -> dict[str, float]:
     """Nanoseconds a neighbor of exact inference, by order of the nodes and by how rows are stored."""
     pulled = torch.bincount(graph.indices.long(), minlength=graph.num_nodes)
     orders = {"as made": None, "by community": groups.argsort(stable=True), "by how often read": pulled.argsort()}
-    wide = table(graph.num_nodes, WIDTH).normal_()
-    narrow = table(graph.num_nodes, WIDTH // 4).normal_()
+    wide = huge_page_table(graph.num_nodes, WIDTH).normal_()
+    narrow = huge_page_table(graph.num_nodes, WIDTH // 4).normal_()
     calls: dict[str, tuple[Call, int]] = {}
     for name, order in orders.items():
         here = graph if order is None else reordered(graph, order)

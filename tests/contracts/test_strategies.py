@@ -28,7 +28,8 @@ from graphsage.kernels.random import Stream
 from graphsage.model.aggregators import AGGREGATORS
 from graphsage.model.aggregators.mean import MeanAggregator
 from graphsage.model.aggregators.pool import PoolAggregator
-from graphsage.model.encoder import COMBINES, NORMALIZES, Encoder, EncoderConfig
+from graphsage.model.encoder import NORMALIZES, Encoder, EncoderConfig
+from graphsage.model.layer import COMBINES
 from graphsage.sampling.minibatch import sample_minibatch, whole_graph, whole_minibatch
 
 DEVICES = [

@@ -10,7 +10,8 @@ from torch import Tensor
 from graphs import SEEDS, graphs, normal
 from graphsage.graph.graph import Graph
 from graphsage.model.aggregators import AGGREGATORS
-from graphsage.model.encoder import COMBINES, NORMALIZES, Encoder, EncoderConfig
+from graphsage.model.encoder import NORMALIZES, Encoder, EncoderConfig
+from graphsage.model.layer import COMBINES
 
 NAMES = tuple(AGGREGATORS)
 

@@ -1,5 +1,6 @@
-"""Buffers that go from step to step: never two owners, and the numbers of fresh memory."""
+"""Memory of large matrices: aligned, and reused from step to step with one owner at a time and equal results."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +8,7 @@ from torch import Tensor
 
 from graphs import SEEDS, normal
 from graphsage.kernels import buffers as module
-from graphsage.kernels.buffers import FRESH, Buffers
+from graphsage.kernels.buffers import CACHE_LINE, FRESH, HUGE_PAGE, Buffers, aligned_memory, huge_page_table
 from graphsage.kernels.relu_l2norm import linear_relu_l2norm, relu_l2norm
 
 ROWS, WIDTH = 300, 128  # large enough to be kept
@@ -76,7 +77,9 @@ def test_fresh_memory_has_one_owner_for_ever() -> None:
 
 
 @given(st.integers(1, 6), SEEDS, st.booleans(), st.booleans(), st.booleans())
-def test_a_frozen_product_is_relu_unit_of_a_plain_one(rows: int, seed: int, relu: bool, unit: bool, two: bool) -> None:
+def test_a_frozen_product_is_relu_unit_of_a_plain_one(
+    rows: int, seed: int, relu: bool, normalize: bool, two: bool
+) -> None:
     own, above, weight = (
         normal(seed, rows, 5),
         normal(seed + 3, rows, 2 if two else 0),
@@ -87,9 +90,9 @@ def test_a_frozen_product_is_relu_unit_of_a_plain_one(rows: int, seed: int, relu
     for plain in (True, False):
         w, a = weight.clone().requires_grad_(), above.clone().requires_grad_()
         if plain:
-            out = relu_l2norm(torch.cat([own, a], dim=1) @ w.t(), relu, unit)
+            out = relu_l2norm(torch.cat([own, a], dim=1) @ w.t(), relu, normalize)
         else:
-            out = linear_relu_l2norm(own, a if two else None, w, relu, unit)
+            out = linear_relu_l2norm(own, a if two else None, w, relu, normalize)
         kept = out.detach().clone()
         torch.autograd.backward(out, grad)
         outcomes.append((kept, w.grad, a.grad if two else None))
@@ -105,3 +108,26 @@ def test_two_forward_passes_before_a_backward_pass_do_not_share_memory() -> None
     expected = weight.detach().clone().requires_grad_()
     torch.autograd.backward(sum(relu_l2norm(v @ expected.t(), True, True).sum() for v in (x, -x)))  # type: ignore[arg-type]
     torch.testing.assert_close(weight.grad, expected.grad)
+
+
+@pytest.mark.parametrize(
+    ("size", "multiple"),
+    [(1, CACHE_LINE), (5000, CACHE_LINE), (2 * HUGE_PAGE + 1, HUGE_PAGE), (5 * HUGE_PAGE, HUGE_PAGE)],
+)
+def test_memory_begins_at_a_cache_line_or_a_huge_page(size: int, multiple: int) -> None:
+    multiple = multiple if hasattr(module.mmap, "MADV_HUGEPAGE") else CACHE_LINE
+    memory = aligned_memory(size)
+    memory[:] = 7
+    assert (len(memory), memory.ctypes.data % multiple) == (size, 0)
+    assert int(memory[-1]) == 7
+
+
+def test_a_table_keeps_its_memory_alive() -> None:
+    table = huge_page_table(3 * HUGE_PAGE // 64, 16)
+    table[-1] = 2.0
+    assert float(table[-1].sum()) == 32.0
+
+
+def test_a_request_above_the_systems_memory_is_a_memory_error() -> None:
+    with pytest.raises(MemoryError):
+        aligned_memory(1 << 60)

@@ -18,9 +18,8 @@ from graphsage.kernels import backend
 from graphsage.kernels.buffers import FRESH
 from graphsage.kernels.compiled.library import library
 from graphsage.kernels.dropout import dropout
-from graphsage.kernels.gather import gather_max, gather_mean, gather_sum
-from graphsage.kernels.lstm_rows import lstm_over_rows
-from graphsage.kernels.maximum import gathered_maximum
+from graphsage.kernels.gather import gather_max, gather_mean, gather_sum, gathered_maximum
+from graphsage.kernels.lstm import lstm_over_rows
 from graphsage.kernels.neighborhood import Hoods
 from graphsage.kernels.pool import winners_sum
 from graphsage.kernels.random import Stream
@@ -66,19 +65,19 @@ def neighborhoods(graph: Graph, nodes: Tensor, seed: int, size: int) -> list[Hoo
 
 
 @every_device
-@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("self_in_mean", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @few
 @given(graph=graphs(directed=None), size=SIZES, seed=SEEDS)
 def test_gathered_rows_and_means_agree(
-    device: str, mixed: bool, dtype: torch.dtype, graph: Graph, size: int, seed: int
+    device: str, self_in_mean: bool, dtype: torch.dtype, graph: Graph, size: int, seed: int
 ) -> None:
     graph = graph.to(device)
     tables = [normal(seed, graph.num_nodes, 5).to(device, dtype), normal(seed + 1, graph.num_nodes, 2).to(device)]
     shift, scale = normal(seed + 2, 7).to(device), normal(seed + 3, 7).exp().to(device)
     nodes = torch.arange(graph.num_nodes, device=device)
     for hoods in neighborhoods(graph, nodes, seed, size):
-        same(*both(lambda hoods=hoods: gather_self_and_mean(tables, hoods, mixed, shift, scale)))
+        same(*both(lambda hoods=hoods: gather_self_and_mean(tables, hoods, self_in_mean, shift, scale)))
 
 
 @every_device
@@ -94,14 +93,14 @@ def test_whole_neighborhoods_reduce_to_the_same(device: str, graph: Graph, seed:
 
 
 @every_device
-@pytest.mark.parametrize(("relu", "unit"), [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize(("relu", "normalize"), [(True, True), (True, False), (False, True)])
 @few
 @given(rows=st.integers(1, 7), dim=st.integers(1, 9), seed=SEEDS)
-def test_relu_and_unit_length_agree(device: str, relu: bool, unit: bool, rows: int, dim: int, seed: int) -> None:
+def test_relu_and_unit_length_agree(device: str, relu: bool, normalize: bool, rows: int, dim: int, seed: int) -> None:
     h = normal(seed, rows, dim).to(device)
     if relu:
         h[0] = -h[0].abs()  # a row that ReLU silences
-    same(*both(lambda: gradients(lambda x: relu_l2norm(x, relu, unit), h, seed)))
+    same(*both(lambda: gradients(lambda x: relu_l2norm(x, relu, normalize), h, seed)))
 
 
 @every_device
@@ -188,7 +187,7 @@ def test_wide_rows_agree_on_any_number_of_threads(dtype: torch.dtype) -> None:
     hood = dense(index, keys % 5 != 0, keys, rows)
 
     def compute() -> tuple[Tensor, ...]:
-        joined = [gather_self_and_mean([table], (hood,), mixed, shift, scale) for mixed in (False, True)]
+        joined = [gather_self_and_mean([table], (hood,), self_in_mean, shift, scale) for self_in_mean in (False, True)]
         best, winner = gathered_maximum(normal(3, 90, 131), index, FRESH)
         total = winners_sum(normal(4, 400, 131), normal(5, 90, 70), index, winner)
         return *joined, scaled_rows([table], rows, shift, scale), best, winner, total

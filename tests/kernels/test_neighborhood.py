@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 
 from graphs import SEEDS
-from graphsage.kernels.neighborhood import Consecutive, Dense, compact, spread
+from graphsage.kernels.neighborhood import Consecutive, Dense, compact, with_repeats
 from neighborhoods import case, dense, ragged
 
 KEYS = torch.arange(3)
@@ -45,7 +45,7 @@ def test_a_compacted_neighborhood_reads_the_same_rows_each_once(form: str, seed:
 def test_spread_neighborhoods_keep_repeats_and_read_consecutive_rows(seed: int) -> None:
     first, second = case("dense", seed), case("dense", seed + 1, num_rows=2, size=4)
     hoods = (first.neighborhood, second.neighborhood)
-    nodes, found = spread(hoods)
+    nodes, found = with_repeats(hoods)
     for before, after in zip(hoods, found, strict=True):
         assert isinstance(before, Dense)
         assert torch.equal(nodes[after.index], before.index)

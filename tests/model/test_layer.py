@@ -111,5 +111,5 @@ def test_a_layer_leaves_the_first_weights_of_a_users_aggregator_alone() -> None:
 
 
 def test_an_unknown_way_to_combine_is_refused() -> None:
-    with pytest.raises(ConfigError, match="joint or halves; got 'both'"):
+    with pytest.raises(ConfigError, match="joint, halves; got 'both'"):
         layer_of("mean", combine="both")

@@ -7,7 +7,7 @@ Q negatives n shared by the batch the loss is Equation 1 with T[u] for z_u, and 
 import torch
 from torch import Tensor
 
-from graphsage.kernels.cuda_graph import captured
+from graphsage.execution.capture import captured
 from graphsage.kernels.threads import one_thread
 from graphsage.losses import unsupervised_loss
 

@@ -9,6 +9,7 @@ and a third graph, which updates the weights.
 import dataclasses
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -18,7 +19,6 @@ from graphsage.execution.adam import Adam
 from graphsage.execution.gradient_bucket import GradientBucket
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.execution.step import EagerStep, Examples, StepObjective, gpu_rows
-from graphsage.kernels.cuda_graph import captured
 
 STAGED = 512  # steps whose examples are chosen at once, between two replays
 WARM_UP = 3  # torch and cuBLAS allocate on first use, which must not happen during capture
@@ -191,6 +191,21 @@ class _Capture:
         with captured(graph):
             self._apply(self.bucket.hand_back())
         return graph
+
+
+@contextmanager
+def captured(graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream | None = None) -> Iterator[None]:
+    """Capture the block into `graph`.
+
+    torch keeps a cuBLAS workspace per stream. A captured one must come from the graph's own memory and be dropped with
+    it; otherwise it holds gigabytes after the graph is gone. So all workspaces are dropped before and after.
+    """
+    torch._C._cuda_clearCublasWorkspaces()
+    try:
+        with torch.cuda.graph(graph, stream=stream):
+            yield
+    finally:
+        torch._C._cuda_clearCublasWorkspaces()
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:

@@ -15,18 +15,17 @@ from graphsage.kernels.backend import on_triton
 from graphsage.kernels.buffers import Buffers
 from graphsage.kernels.gather import gather_mean, gather_relu_max
 from graphsage.kernels.linear_without_input_grad import linear_without_input_grad, padded
-from graphsage.kernels.lstm import recur
-from graphsage.kernels.lstm_rows import lstm_over_rows
+from graphsage.kernels.lstm import lstm_over_rows, recur
 from graphsage.kernels.neighborhood import (
     Consecutive,
     Dense,
     Hoods,
     Neighborhood,
     compact,
+    concatenated,
     joined_keys,
     joined_rows,
-    spread,
-    stacked,
+    with_repeats,
 )
 from graphsage.kernels.pool import frozen_relu_max
 from graphsage.kernels.rows import scaled_rows
@@ -103,7 +102,7 @@ class Plain:
         """The input of layer 1."""
         first = neighborhoods[0]
         if first[0].keys.is_cuda and all(isinstance(hood, Dense) for hood in first):
-            nodes, hoods = spread(first)  # fixed shapes, so that a step can be captured
+            nodes, hoods = with_repeats(first)  # fixed shapes, so that a step can be captured
         else:
             nodes, hoods = compact(first, source.num_nodes)
         encoder = source.encoder
@@ -117,7 +116,7 @@ class Plain:
 
     def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
         """h^k from h^{k-1}."""
-        return stacked([self.layer(h, hood) for hood in hoods])
+        return concatenated([self.layer(h, hood) for hood in hoods])
 
 
 class SelfAndMean(Plain):
@@ -142,7 +141,7 @@ class SelfAndMean(Plain):
         x = data.x
         if encoder.identity is not None:
             table, dim = encoder.identity.weight, encoder.in_dim
-            learned = stacked([self.layer.aggregator(table, hood) for hood in data.hoods])
+            learned = concatenated([self.layer.aggregator(table, hood) for hood in data.hoods])
             parts = (
                 [x, learned] if self.self_in_mean else [x[:, :dim], encoder.identity(data.nodes), x[:, dim:], learned]
             )
@@ -153,7 +152,7 @@ class SelfAndMean(Plain):
         hood = hoods[0]
         if len(hoods) == 1 and isinstance(hood, Consecutive):
             return transform(self.layer, self_and_mean(h, hood, self.self_in_mean, buffers), buffers)
-        aggregated = stacked([self.layer.aggregator(h, hood) for hood in hoods])
+        aggregated = concatenated([self.layer.aggregator(h, hood) for hood in hoods])
         if self.self_in_mean:
             return transform(self.layer, aggregated, buffers)
         return combine(self.layer, own_rows(h, hoods, buffers), aggregated, buffers)
@@ -176,9 +175,11 @@ class MaxPool(Plain):
         if frozen and h.device.type == "cpu" and h.dtype == last.weight.dtype:
             dense = [hood for hood in hoods if isinstance(hood, Dense)]
             if len(dense) == len(hoods):
-                return stacked([frozen_relu_max(h, last.weight, last.bias, d.index, d.present, buffers) for d in dense])
+                return concatenated(
+                    [frozen_relu_max(h, last.weight, last.bias, d.index, d.present, buffers) for d in dense]
+                )
         table = last_product(pool, h)
-        return stacked([gather_relu_max(table, hood, last.bias, buffers) for hood in hoods])
+        return concatenated([gather_relu_max(table, hood, last.bias, buffers) for hood in hoods])
 
 
 class MeanPool(MaxPool):
@@ -188,14 +189,14 @@ class MeanPool(MaxPool):
         pool = self.layer.aggregator
         assert isinstance(pool, PoolAggregator)
         table = torch.relu(last_product(pool, h) + linear_layers(pool)[-1].bias)
-        return stacked([gather_mean(table, hood, buffers) for hood in hoods])
+        return concatenated([gather_mean(table, hood, buffers) for hood in hoods])
 
 
 class PoolModules(MaxPool):
     """Pool by calling the aggregator itself, for an encoder whose linear modules were exchanged."""
 
     def aggregated(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
-        return stacked([self.layer.aggregator(h, hood) for hood in hoods])
+        return concatenated([self.layer.aggregator(h, hood) for hood in hoods])
 
 
 class LstmOverRows(Plain):
@@ -204,7 +205,7 @@ class LstmOverRows(Plain):
     padded_rows = True
 
     def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
-        aggregated = stacked([self._last_states(h, hood, buffers) for hood in hoods])
+        aggregated = concatenated([self._last_states(h, hood, buffers) for hood in hoods])
         return combine(self.layer, own_rows(h, hoods, buffers), aggregated, buffers)
 
     def _last_states(self, h: Tensor, hood: Neighborhood, buffers: Buffers) -> Tensor:

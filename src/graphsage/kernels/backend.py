@@ -1,8 +1,7 @@
-"""Which form of a kernel runs: Triton on a GPU where it is installed, C on a CPU where there is a compiler, plain torch
-everywhere else.
+"""Chooses the form of a kernel: Triton on a GPU if installed, C on a CPU if there is a compiler, otherwise torch.
 
-GRAPHSAGE_TRITON=0 and GRAPHSAGE_COMPILE=0 keep to torch. With TRITON_INTERPRET=1 the Triton form also runs on a CPU,
-slowly: for tests.
+GRAPHSAGE_TRITON=0 and GRAPHSAGE_COMPILE=0 disable the first two. TRITON_INTERPRET=1 runs the Triton form on a CPU,
+slowly, for tests.
 """
 
 import os
@@ -25,7 +24,7 @@ def interpreted() -> bool:
     return os.environ.get("TRITON_INTERPRET", "0") == "1"
 
 
-enabled = True  # tests turn it off to hold one form against the other
+enabled = True  # tests turn it off to compare the forms
 
 
 def on_triton(tensor: Tensor) -> bool:
@@ -34,8 +33,7 @@ def on_triton(tensor: Tensor) -> bool:
 
 
 def on_compiled(*tensors: Tensor) -> bool:
-    """Whether kernels on `tensors` run in their C form: on a CPU, and of those that are floats all are float32 and lie
-    row after row."""
+    """Whether kernels on `tensors` run in their C form: all on a CPU, and float tensors contiguous float32."""
     fit = all(
         tensor.device.type == "cpu"
         and (not tensor.is_floating_point() or (tensor.dtype == torch.float32 and tensor.is_contiguous()))

@@ -1,5 +1,10 @@
-"""Large CPU buffers that one training step leaves to the next: fresh memory costs a page fault for every 4 KB."""
+"""Memory for large matrices on a CPU: in huge pages, and reused from one training step to the next.
 
+Huge pages halve the time of reading rows at random. Fresh memory costs a page fault for every 4 KB.
+"""
+
+import mmap
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from graphsage.kernels.memory import lines
-
+CACHE_LINE = 64  # bytes; a matrix begins at a multiple. NumPy's own memory begins 16 bytes after one
+HUGE_PAGE = 1 << 21  # bytes
 SMALLEST = 1 << 16  # bytes: the allocator's own free lists serve smaller requests
 SLACK = 1.5  # a buffer may be this many times larger than the request it serves
 HEADROOM = 1.04  # a new buffer is this many times larger than its request: the next batch may need a little more
@@ -19,7 +24,7 @@ PATIENCE = 200  # an unused buffer is freed after this many requests, or up to t
 class _Buffer:
     memory: NDArray[np.uint8]
     size: int = 0
-    """Bytes that were asked for."""
+    """Bytes requested."""
     last_taken: int = 0
     free: bool = False
 
@@ -42,7 +47,7 @@ class Buffers:
         return torch.from_numpy(self._fitting(size).memory[:size]).view(dtype).view(rows, width)
 
     def take_like(self, tensor: Tensor, rows: int | None = None, width: int | None = None) -> Tensor:
-        """An uninitialized matrix of the device and dtype of `tensor`, by default also of its shape."""
+        """An uninitialized matrix of the device and dtype of `tensor`, and by default of its shape."""
         rows, width = len(tensor) if rows is None else rows, tensor.shape[1] if width is None else width
         if tensor.device.type != "cpu":
             return tensor.new_empty(rows, width)
@@ -69,7 +74,7 @@ class Buffers:
         if fitting:
             best = min(fitting, key=lambda buffer: len(buffer.memory))
         else:
-            best = _Buffer(lines(int(size * HEADROOM)))
+            best = _Buffer(aligned_memory(int(size * HEADROOM)))
             self._buffers.append(best)
         best.size, best.last_taken, best.free = size, self._clock, False
         return best
@@ -83,3 +88,30 @@ class _Fresh(Buffers):
 
 
 FRESH = _Fresh()
+
+
+def aligned_memory(size: int) -> NDArray[np.uint8]:
+    """`size` bytes that begin at a cache line or, if there are several huge pages of them, at a huge page.
+
+    Huge pages are requested from the system, because memory that an allocator reuses keeps its small pages.
+    """
+    huge = size > 2 * HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE")
+    multiple = HUGE_PAGE if huge else CACHE_LINE
+    memory = _pages(size + multiple) if huge else np.empty(size + multiple, np.uint8)
+    start = -memory.ctypes.data % multiple
+    return memory[start : start + size]
+
+
+def _pages(size: int) -> NDArray[np.uint8]:
+    try:
+        pages = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"the system cannot provide {size} bytes") from error
+    with suppress(OSError):  # the system was built without huge pages
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(pages, dtype=np.uint8)
+
+
+def huge_page_table(rows: int, width: int) -> Tensor:
+    """An uninitialized (rows, width) float32 matrix in huge pages."""
+    return torch.from_numpy(aligned_memory(4 * rows * width).view(np.float32)).view(rows, width)

@@ -1,4 +1,4 @@
-"""Edges to lists of neighbors: the CSR form of a graph."""
+"""From edges to the CSR form of a graph."""
 
 import torch
 from torch import Tensor
@@ -8,7 +8,7 @@ from graphsage.kernels.compiled import bindings
 
 
 def neighbor_lists(rows: Tensor, columns: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """Each row's columns, ascending and once each: indptr (n + 1,), indices. Rows and columns are 64 bits wide."""
+    """Each row's columns, ascending and once each: indptr (n + 1,), indices. Rows and columns are int64."""
     if on_compiled(rows, columns) and n < 2**31:
         return bindings.neighbor_lists(rows, columns, n)
     return lists_of_codes(torch.unique(rows * n + columns), n)

@@ -1,4 +1,4 @@
-"""Dropout whose draws are a pure function of each row's key."""
+"""Dropout whose draws depend only on each row's key."""
 
 import torch
 from torch import Tensor
@@ -8,13 +8,13 @@ from graphsage.kernels.buffers import FRESH, Buffers
 from graphsage.kernels.compiled import bindings
 from graphsage.kernels.random import derive, key_step
 
-BLOCK_ROWS = 256  # 64-bit draws of so few rows stay in cache
+BLOCK_ROWS = 256  # rows whose 64-bit draws stay in cache
 
 
 def dropout(h: Tensor, p: float, keys: Tensor, counter: int, buffers: Buffers = FRESH) -> Tensor:
     """Zero each entry of `h` (R, D) with probability p and scale the rest by 1 / (1 - p).
 
-    Draws are those of the place `counter` below each row's key.
+    Draws are those of key `counter` below each row's key.
     """
     result: Tensor = _Dropout.apply(h, p, keys, counter, buffers)  # type: ignore[no-untyped-call]
     return result
@@ -26,18 +26,18 @@ class _Dropout(torch.autograd.Function):
         ctx: torch.autograd.function.FunctionCtx, h: Tensor, p: float, keys: Tensor, counter: int, buffers: Buffers
     ) -> Tensor:
         ctx.save_for_backward(keys)
-        ctx.about = (p, counter, buffers)  # type: ignore[attr-defined]
+        ctx.settings = (p, counter, buffers)  # type: ignore[attr-defined]
         return _drop(h, p, keys, counter, buffers)
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (keys,) = ctx.saved_tensors  # type: ignore[attr-defined]
-        p, counter, buffers = ctx.about  # type: ignore[attr-defined]
+        p, counter, buffers = ctx.settings  # type: ignore[attr-defined]
         return _drop(grads[0], p, keys, counter, buffers), None, None, None, None
 
 
 def _drop(h: Tensor, p: float, keys: Tensor, counter: int, buffers: Buffers) -> Tensor:
-    """Linear in h, so that it is its own gradient."""
+    """Linear in h, hence also its own gradient."""
     threshold, factor = int(p * 2**32), 1.0 / (1.0 - p)
     if on_triton(h):
         from graphsage.kernels.triton import dropout as fast

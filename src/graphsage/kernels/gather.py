@@ -7,10 +7,10 @@ from torch import Tensor
 from graphsage.kernels.backend import on_compiled, on_triton
 from graphsage.kernels.buffers import FRESH, Buffers
 from graphsage.kernels.compiled import bindings
-from graphsage.kernels.maximum import consecutive_maximum, gathered_maximum
 from graphsage.kernels.neighborhood import Consecutive, Neighborhood, Ragged
 
-BLOCK_ROWS = 512  # whose gradients are scattered at once
+BLOCK_ROWS = 512  # rows whose gradients are scattered at once
+MAXIMUM_ROWS = 128  # rows whose candidates, winners and maximum stay in cache
 
 
 def gather_mean(table: Tensor, hood: Neighborhood, buffers: Buffers = FRESH) -> Tensor:
@@ -25,9 +25,6 @@ def gather_sum(table: Tensor, hood: Neighborhood, buffers: Buffers = FRESH) -> T
 
 def gather_max(table: Tensor, hood: Neighborhood, buffers: Buffers = FRESH) -> Tensor:
     """(M, D), R rows -> (R, D): the elementwise maximum over each row's neighbors, zero if it has none."""
-    if isinstance(hood, Consecutive):
-        largest: Tensor = _BlockMax.apply(_block(table, hood), buffers)  # type: ignore[no-untyped-call]
-        return largest * hood.present[:, None]
     if isinstance(hood, Ragged):
         return _reduced(table, hood, "max", buffers)
     best: Tensor = _GatherMax.apply(table, hood.index, buffers)  # type: ignore[no-untyped-call]
@@ -47,7 +44,7 @@ def _averaged(table: Tensor, hood: Neighborhood, mode: str, buffers: Buffers) ->
     if isinstance(hood, Ragged):
         return _reduced(table, hood, mode, buffers)
     if isinstance(hood, Consecutive):
-        block = _block(table, hood)
+        block = table[hood.start : hood.start + hood.num_rows * hood.size].view(hood.num_rows, hood.size, -1)
         total = block.mean(dim=1) if mode == "mean" else block.sum(dim=1)
     else:
         total = F.embedding_bag(hood.index, table, mode=mode)
@@ -55,9 +52,28 @@ def _averaged(table: Tensor, hood: Neighborhood, mode: str, buffers: Buffers) ->
     return total * hood.present[:, None]
 
 
-def _block(table: Tensor, hood: Consecutive) -> Tensor:
-    count = hood.num_rows * hood.size
-    return table[hood.start : hood.start + count].view(hood.num_rows, hood.size, table.shape[1])
+def gathered_maximum(table: Tensor, index: Tensor, buffers: Buffers) -> tuple[Tensor, Tensor]:
+    """table (M, D), index (R, S) -> the maxima (R, D), and the slots of the first neighbors that have them (R, D)."""
+    if on_compiled(table, index):
+        return bindings.gathered_maximum(table, index, buffers)
+    (count, size), width, on_cpu = index.shape, table.shape[1], table.device.type == "cpu"
+    best = buffers.take_like(table, rows=count)
+    winner = buffers.take(count, width, torch.int16) if on_cpu else best.new_empty(count, width, dtype=torch.int16)
+    slots, step = index.t().contiguous(), min(MAXIMUM_ROWS, count) if on_cpu else count
+    spares = [table.new_empty(step, width) for _ in range(3)]
+    for start in range(0, count, max(step, 1)):
+        rows = slice(start, min(start + step, count))
+        here = best[rows]
+        candidate, which, won = (spare[: len(here)] for spare in spares)
+        which.zero_()
+        torch.index_select(table, 0, slots[0, rows], out=here)
+        for slot in range(1, size):
+            torch.index_select(table, 0, slots[slot, rows], out=candidate)
+            torch.gt(candidate, here, out=won)  # as floats: six times as fast as booleans
+            torch.maximum(which, won.mul_(slot), out=which)
+            torch.maximum(here, candidate, out=here)
+        winner[rows] = which
+    return best, winner
 
 
 def _reduced(table: Tensor, hood: Ragged, mode: str, buffers: Buffers) -> Tensor:
@@ -93,24 +109,6 @@ class _GatherMax(torch.autograd.Function):
         return table_grad, None, None
 
 
-class _BlockMax(torch.autograd.Function):
-    """The same over neighbors that lie one after the other, block (R, S, D)."""
-
-    @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, block: Tensor, buffers: Buffers) -> Tensor:
-        best, winner = consecutive_maximum(block, buffers)
-        ctx.save_for_backward(winner)
-        ctx.size = block.shape[1]  # type: ignore[attr-defined]
-        return best
-
-    @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, None]:
-        (winner,) = ctx.saved_tensors  # type: ignore[attr-defined]
-        rows, dim = winner.shape
-        out = grads[0].new_zeros(rows, ctx.size, dim)  # type: ignore[attr-defined]
-        return out.scatter_(1, winner.long()[:, None], grads[0][:, None]), None
-
-
 class _ReluMax(torch.autograd.Function):
     """Over consecutive rows, in one Triton kernel forward and one backward."""
 
@@ -122,7 +120,7 @@ class _ReluMax(torch.autograd.Function):
 
         best, winner = fast.forward(h.contiguous(), bias, present, start, size)
         ctx.save_for_backward(winner)
-        ctx.about = (start, size, len(h), h.dtype)  # type: ignore[attr-defined]
+        ctx.settings = (start, size, len(h), h.dtype)  # type: ignore[attr-defined]
         return best
 
     @staticmethod
@@ -130,10 +128,10 @@ class _ReluMax(torch.autograd.Function):
         from graphsage.kernels.triton import pool as fast
 
         (winner,) = ctx.saved_tensors  # type: ignore[attr-defined]
-        start, size, height, kind = ctx.about  # type: ignore[attr-defined]
+        start, size, height, dtype = ctx.settings  # type: ignore[attr-defined]
         grad = grads[0].contiguous()
         return (
-            fast.backward(grad, winner, start, size, height, kind),
+            fast.backward(grad, winner, start, size, height, dtype),
             (grad * (winner >= 0)).sum(dim=0),
             None,
             None,

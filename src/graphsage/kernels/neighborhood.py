@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from graphsage.kernels.distinct import distinct
-
 Rows = Tensor | slice
 
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """index (R, S): S neighbors of each row, or none if `present` is False. What the sampler draws."""
+    """index (R, S): S neighbors of each row, or none if `present` is False. The sampler returns this type."""
 
     index: Tensor
     present: Tensor
@@ -119,20 +117,29 @@ class Minibatch:
 
 
 def joined_rows(hoods: Hoods) -> Tensor:
-    """The rows of all neighborhoods of one iteration, whose rows are tensors."""
-    every = [hood.rows for hood in hoods]
-    found = [rows for rows in every if isinstance(rows, Tensor)]
-    assert len(found) == len(every)
-    return found[0] if len(found) == 1 else torch.cat(found)
+    """The rows of all neighborhoods of one iteration, if they are tensors."""
+    return concatenated([hood.rows for hood in hoods if isinstance(hood.rows, Tensor)])
 
 
 def joined_keys(hoods: Hoods) -> Tensor:
-    return hoods[0].keys if len(hoods) == 1 else torch.cat([hood.keys for hood in hoods])
+    return concatenated([hood.keys for hood in hoods])
 
 
-def stacked(parts: Sequence[Tensor]) -> Tensor:
-    """The rows of one after those of the other; a single one is not copied."""
+def concatenated(parts: Sequence[Tensor]) -> Tensor:
+    """The rows of all parts, one part after the other. A single part is not copied."""
     return parts[0] if len(parts) == 1 else torch.cat(list(parts))
+
+
+def distinct(nodes: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
+    """`torch.unique(nodes, return_inverse=True)`. Marks nodes instead of sorting them if the graph is small."""
+    if num_nodes > 16 * len(nodes):
+        values, inverse = torch.unique(nodes, return_inverse=True)
+        return values, inverse
+    position = torch.zeros(num_nodes, dtype=torch.int64, device=nodes.device)
+    position[nodes] = 1
+    values = torch.nonzero(position).flatten()
+    position[values] = torch.arange(len(values), device=nodes.device)
+    return values, position[nodes]
 
 
 def compact(hoods: Hoods, num_nodes: int) -> tuple[Tensor, Hoods]:
@@ -140,10 +147,10 @@ def compact(hoods: Hoods, num_nodes: int) -> tuple[Tensor, Hoods]:
     wanted = [joined_rows(hoods), *(hood.index.flatten() for hood in hoods)]
     nodes, at = distinct(torch.cat(wanted), num_nodes)
     rows, *indices = torch.split(at, [len(each) for each in wanted])
-    return nodes, pointing(hoods, indices, rows)
+    return nodes, reindexed(hoods, indices, rows)
 
 
-def pointing(hoods: Hoods, indices: Sequence[Tensor], rows: Tensor) -> Hoods:
+def reindexed(hoods: Hoods, indices: Sequence[Tensor], rows: Tensor) -> Hoods:
     """The same neighborhoods over another table: flat `indices`, one for each, and `rows` of all."""
     found, own = [], torch.split(rows, [hood.num_rows for hood in hoods])
     for hood, index, at in zip(hoods, indices, own, strict=True):
@@ -152,7 +159,7 @@ def pointing(hoods: Hoods, indices: Sequence[Tensor], rows: Tensor) -> Hoods:
     return tuple(found)
 
 
-def spread(hoods: Hoods) -> tuple[Tensor, Hoods]:
+def with_repeats(hoods: Hoods) -> tuple[Tensor, Hoods]:
     """As `compact` for dense neighborhoods, but keeps repeats, so that shapes depend on the sample sizes alone.
 
     All rows come first, then all neighbors.

@@ -1,7 +1,7 @@
-"""Equation 3 on a CPU for rows that do not learn: max over neighbors of ReLU(W x_u + b), with the gradients of W and b.
+"""Equation 3 on a CPU for frozen rows: max over neighbors of ReLU(W x_u + b), with the gradients of W and b.
 
-Each distinct row is multiplied once. The gradient of W needs no second product of that size: of a row's neighbors
-only one, the winner, decides each column, so a weighted sum of the winners' rows is enough.
+Each distinct row is multiplied once. The gradient of W needs no second product of that size: one neighbor, the winner,
+determines each column of a row, so the gradient is a weighted sum of the winners' rows.
 """
 
 import torch
@@ -11,10 +11,10 @@ from torch import Tensor
 from graphsage.kernels.backend import on_compiled
 from graphsage.kernels.buffers import FRESH, Buffers
 from graphsage.kernels.compiled import bindings
-from graphsage.kernels.maximum import gathered_maximum
+from graphsage.kernels.gather import gathered_maximum
 
-BLOCK_ROWS = 32  # the neighbors of so few rows stay in cache while every column picks its winners among them
-PIECE = 320  # columns that are summed at once: what fits the registers
+BLOCK_ROWS = 32  # rows whose neighbors stay in cache while every column selects its winners
+PIECE = 320  # columns summed at once: as many as fit the registers
 
 
 def frozen_relu_max(

@@ -1,7 +1,7 @@
-"""Counter-based random numbers: a draw is a pure function of what it is for, never of what was drawn before.
+"""Counter-based random numbers: a draw depends only on the seed and its purpose, never on earlier draws.
 
-A 64-bit key names a place (seed, purpose, epoch, node, layer, slot); `derive` names a place below it. So the same
-numbers come out for any batch size, order, device or number of workers, and resuming needs no generator state.
+A 64-bit key identifies a draw (seed, purpose, epoch, node, layer, slot), and `derive` returns keys below a key. Draws
+are equal for any batch size, order, device or number of workers, and resuming needs no state.
 The mixing function is the finalizer of splitmix64 in wrapping int64 arithmetic, which torch and Triton share.
 """
 
@@ -51,13 +51,13 @@ def mix_int(x: int) -> int:
 
 
 def derive(keys: Tensor, counter: int | Tensor) -> Tensor:
-    """Keys of the places `counter` below `keys`; the two broadcast."""
+    """The keys number `counter` below `keys`; the two broadcast."""
     x = keys + (key_step(counter) if isinstance(counter, int) else (counter + 1) * GOLDEN)
     return mix_(x, torch.empty_like(x))
 
 
 def key_step(counter: int) -> int:
-    """What `derive` adds to a key before it mixes."""
+    """The number that `derive` adds to a key before mixing."""
     return _signed((counter + 1) * GOLDEN)
 
 
@@ -108,7 +108,7 @@ def permute(positions: Tensor, n: int, key: int) -> Tensor:
     """
     half = max(1, (max(n - 1, 1).bit_length() + 1) // 2)
     if on_triton(positions):
-        from graphsage.kernels.triton import permute as fast
+        from graphsage.kernels.triton import random as fast
 
         return fast.permute(positions.long(), n, half, [key_step(_signed(key + turn)) for turn in range(6)])
     mask = (1 << half) - 1

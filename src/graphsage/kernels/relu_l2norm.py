@@ -8,55 +8,55 @@ from graphsage.kernels.buffers import FRESH, Buffers
 from graphsage.kernels.compiled import bindings
 
 EPSILON = 1e-12  # a zero vector stays zero: an isolated node with h = 0 must not become NaN
-BLOCK_ROWS = 512  # so few rows stay in cache from one pass to the next
+BLOCK_ROWS = 512  # rows that stay in cache from one pass to the next
 
 
-def relu_l2norm(x: Tensor, relu: bool, unit: bool, buffers: Buffers = FRESH) -> Tensor:
-    """x (R, D), rectified if `relu`, with every row scaled to length 1 if `unit`.
+def relu_l2norm(x: Tensor, relu: bool, normalize: bool, buffers: Buffers = FRESH) -> Tensor:
+    """x (R, D), rectified if `relu`, with every row scaled to length 1 if `normalize`.
 
-    `x` is overwritten if that saves a buffer, so it must be a fresh result that nothing else reads.
+    `x` may be overwritten, so it must be a fresh result that nothing else reads.
     """
-    if not (relu or unit):
+    if not (relu or normalize):
         return x
     if not torch.is_grad_enabled() and not on_triton(x):
-        _apply(x, relu, unit)
+        _apply(x, relu, normalize)
         return x
-    result: Tensor = _ReluL2Norm.apply(x, relu, unit, buffers)  # type: ignore[no-untyped-call]
+    result: Tensor = _ReluL2Norm.apply(x, relu, normalize, buffers)  # type: ignore[no-untyped-call]
     return result
 
 
 def linear_relu_l2norm(
-    own: Tensor, aggregated: Tensor | None, weight: Tensor, relu: bool, unit: bool, buffers: Buffers = FRESH
+    own: Tensor, aggregated: Tensor | None, weight: Tensor, relu: bool, normalize: bool, buffers: Buffers = FRESH
 ) -> Tensor:
     """relu_l2norm(concat(own, aggregated) W^T) on a CPU. `own` (R, D) has no gradient, and nothing is concatenated."""
-    result: Tensor = _LinearReluL2Norm.apply(own, aggregated, weight, relu, unit, buffers)  # type: ignore[no-untyped-call]
+    result: Tensor = _LinearReluL2Norm.apply(own, aggregated, weight, relu, normalize, buffers)  # type: ignore[no-untyped-call]
     return result
 
 
-def _apply(x: Tensor, relu: bool, unit: bool) -> Tensor:
-    """In place; returns one over each row's length."""
+def _apply(x: Tensor, relu: bool, normalize: bool) -> Tensor:
+    """In place; returns the inverse of each row's length."""
     if on_compiled(x):
-        return bindings.relu_l2norm(x, relu, unit, EPSILON)
+        return bindings.relu_l2norm(x, relu, normalize, EPSILON)
     inverse = x.new_empty(len(x))
     for start in range(0, len(x), BLOCK_ROWS):
         block, by = x[start : start + BLOCK_ROWS], inverse[start : start + BLOCK_ROWS]
         if relu:
             block.clamp_min_(0)
-        if unit:
+        if normalize:
             torch.linalg.vector_norm(block, dim=1, out=by).clamp_min_(EPSILON).reciprocal_()
             block.mul_(by[:, None])
     return inverse
 
 
-def _gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, out: Tensor) -> None:
-    """Write the gradient of what `_apply` was given into `out`."""
+def _gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, normalize: bool, out: Tensor) -> None:
+    """Write the gradient of the input of `_apply` into `out`."""
     if on_compiled(grad, y, out):
-        bindings.relu_l2norm_gradient(grad, y, inverse, relu, unit, EPSILON, out)
+        bindings.relu_l2norm_gradient(grad, y, inverse, relu, normalize, EPSILON, out)
         return
     for start in range(0, len(y), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
         g, h, by, into = grad[rows], y[rows], inverse[rows], out[rows]
-        if unit:
+        if normalize:
             along = torch.mul(g, h, out=into).sum(dim=1)
             along *= -by * (by * EPSILON < 1)  # below epsilon the length is a constant
             torch.mul(g, by[:, None], out=into).addcmul_(h, along[:, None])
@@ -69,30 +69,30 @@ def _gradient(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, 
 class _ReluL2Norm(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: torch.autograd.function.FunctionCtx, x: Tensor, relu: bool, unit: bool, buffers: Buffers
+        ctx: torch.autograd.function.FunctionCtx, x: Tensor, relu: bool, normalize: bool, buffers: Buffers
     ) -> Tensor:
         if on_triton(x):
             from graphsage.kernels.triton import relu_l2norm as fast
 
-            y, inverse = fast.forward(x.contiguous(), relu, unit, EPSILON)
+            y, inverse = fast.forward(x.contiguous(), relu, normalize, EPSILON)
         else:
             ctx.mark_dirty(x)
-            y, inverse = x, _apply(x, relu, unit)
+            y, inverse = x, _apply(x, relu, normalize)
         ctx.save_for_backward(y, inverse)
-        ctx.about = (relu, unit, buffers)  # type: ignore[attr-defined]
+        ctx.settings = (relu, normalize, buffers)  # type: ignore[attr-defined]
         return y
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
         y, inverse = ctx.saved_tensors  # type: ignore[attr-defined]
-        relu, unit, buffers = ctx.about  # type: ignore[attr-defined]
+        relu, normalize, buffers = ctx.settings  # type: ignore[attr-defined]
         grad = grads[0].contiguous()
         if on_triton(y):
             from graphsage.kernels.triton import relu_l2norm as fast
 
-            return fast.backward(grad, y, inverse, relu, unit, EPSILON), None, None, None
+            return fast.backward(grad, y, inverse, relu, normalize, EPSILON), None, None, None
         out = buffers.take_like(grad)
-        _gradient(grad, y, inverse, relu, unit, out)
+        _gradient(grad, y, inverse, relu, normalize, out)
         return out, None, None, None
 
 
@@ -104,29 +104,29 @@ class _LinearReluL2Norm(torch.autograd.Function):
         aggregated: Tensor | None,
         weight: Tensor,
         relu: bool,
-        unit: bool,
+        normalize: bool,
         buffers: Buffers,
     ) -> Tensor:
         dim = own.shape[1]
         y = torch.mm(own, weight[:, :dim].t(), out=buffers.take(len(own), len(weight), own.dtype))
         if aggregated is not None:
             y.addmm_(aggregated, weight[:, dim:].t())
-        inverse = _apply(y, relu, unit)
+        inverse = _apply(y, relu, normalize)
         ctx.save_for_backward(own, aggregated, weight, y, inverse)  # type: ignore[arg-type]
-        ctx.about = (relu, unit, buffers)  # type: ignore[attr-defined]
+        ctx.settings = (relu, normalize, buffers)  # type: ignore[attr-defined]
         return y
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
         own, aggregated, weight, y, inverse = ctx.saved_tensors  # type: ignore[attr-defined]
-        relu, unit, buffers = ctx.about  # type: ignore[attr-defined]
+        relu, normalize, buffers = ctx.settings  # type: ignore[attr-defined]
         below, dim = buffers.take_like(y), own.shape[1]
-        _gradient(grads[0].contiguous(), y, inverse, relu, unit, below)
+        _gradient(grads[0].contiguous(), y, inverse, relu, normalize, below)
         weight_grad = buffers.take_like(weight)
         torch.mm(below.t(), own, out=weight_grad[:, :dim])
         aggregated_grad = None
         if aggregated is not None:
             torch.mm(below.t(), aggregated, out=weight_grad[:, dim:])
             aggregated_grad = torch.mm(below, weight[:, dim:], out=buffers.take_like(aggregated))
-        buffers.give_back(below, y, own)  # nothing reads them after this; of rows that others need `own` is a part
+        buffers.give_back(below, y, own)  # read for the last time; ignored if `own` is a part of a matrix
         return None, aggregated_grad, weight_grad, None, None, None

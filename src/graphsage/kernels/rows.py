@@ -21,7 +21,7 @@ def scaled_rows(
 ) -> Tensor:
     """tables (N, D_i) of any float type, nodes (R,) -> (R, D) on the device of `nodes`; `out` may be wider.
 
-    A table may stay in the host's memory while `nodes` are on a GPU.
+    A table may be in host memory while `nodes` are on a GPU.
     """
     if out is None:
         out = torch.empty(len(nodes), len(shift), dtype=torch.float32, device=nodes.device)
@@ -30,7 +30,7 @@ def scaled_rows(
         columns = slice(at, at + table.shape[1])
         into = out[:, columns]
         if on_triton(nodes):
-            from graphsage.kernels.triton import rows as fast
+            from graphsage.kernels.triton import gather as fast
 
             fast.scaled_rows(table, nodes, shift[columns], scale[columns], into)
         else:
@@ -40,7 +40,7 @@ def scaled_rows(
 
 
 def _scaled(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out: Tensor) -> None:
-    """In blocks that stay in cache from one pass to the next."""
+    """In blocks of rows that stay in cache."""
     if on_compiled(nodes, shift, scale) and bindings.readable(table) and bindings.writable(out):
         bindings.scaled_rows(table, nodes, shift, scale, out)
         return

@@ -10,19 +10,17 @@ from graphsage.kernels.random import GOLDEN, below_, derive, key_step, mix_
 BLOCK_ROWS = 2048  # 64-bit draws of so few rows stay in cache
 
 
+Draws = tuple[Tensor, Tensor | None, Tensor, Tensor]
+
+
 def sample_last_hop(
     indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int, size: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The last hop of a tree: `size` neighbors of each of `rows` (R,) under the draw that `keys` give `layer`.
+    """The last hop of a tree: `size` neighbors of each of `rows` (R,), drawn under the keys derived for `layer`.
 
-    Returns the neighbors (R, size), which rows have any (R,), and the draws' keys (R,).
+    Returns the neighbors (R, size), which rows have any (R,), and the derived keys (R,).
     """
-    fast = _fast(indptr, indices, rows, keys, layer, size, grow=False)
-    if fast is not None:
-        index, _, present, draw = fast
-        return index, present, draw
-    draw = derive(keys, layer)
-    index, present = sample_neighbors(indptr, indices, rows, size, draw)
+    index, _, present, draw = _sample_hop(indptr, indices, rows, keys, layer, size, extend=False)
     return index, present, draw
 
 
@@ -30,41 +28,35 @@ def sample_and_extend(
     indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int, size: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """A hop that others follow. Returns (R + R * size,) rows and keys, those given first and then, row by row, their
-    neighbors; which rows have any (R,); and the draws' keys (R,)."""
-    fast = _fast(indptr, indices, rows, keys, layer, size, grow=True)
-    if fast is not None:
-        grown, grown_keys, present, draw = fast
-        assert grown_keys is not None
-        return grown, grown_keys, present, draw
+    neighbors; which rows have any (R,); and the derived keys (R,)."""
+    extended, extended_keys, present, draw = _sample_hop(indptr, indices, rows, keys, layer, size, extend=True)
+    assert extended_keys is not None
+    return extended, extended_keys, present, draw
+
+
+def _sample_hop(
+    indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int, size: int, *, extend: bool
+) -> Draws:
+    if on_triton(keys):
+        from graphsage.kernels.triton import sample as triton
+
+        return triton.sample_hop(indptr, indices, rows, keys, key_step(layer), size, extend=extend)
+    if indptr.dtype == torch.int64 and 1 <= size <= bindings.LARGEST_SAMPLE and on_compiled(indptr, keys):
+        return bindings.sample_hop(indptr, indices, rows, keys, key_step(layer), size, extend=extend)
     draw = derive(keys, layer)
     index, present = sample_neighbors(indptr, indices, rows, size, draw)
-    return torch.cat([rows, index.flatten()]), torch.cat([keys, children(draw, size)]), present, draw
-
-
-def _fast(
-    indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, layer: int, size: int, *, grow: bool
-) -> tuple[Tensor, Tensor | None, Tensor, Tensor] | None:
-    """By Triton or in C; None where neither runs."""
-    if on_triton(keys):
-        from graphsage.kernels.triton import hop as triton
-
-        return triton.hop(indptr, indices, rows, keys, key_step(layer), size, grow=grow)
-    if indptr.dtype == torch.int64 and 1 <= size <= bindings.LARGEST_SAMPLE and on_compiled(indptr, keys):
-        return bindings.hop(indptr, indices, rows, keys, key_step(layer), size, grow=grow)
-    return None
-
-
-def children(draw: Tensor, size: int) -> Tensor:
-    """Keys of the `size` nodes drawn under each of `draw` (R,), flat."""
-    slots = torch.arange(size, device=draw.device)
-    return derive(draw[:, None], slots + size).flatten()  # `slots` themselves were spent on the offsets
+    if not extend:
+        return index, None, present, draw
+    slots = torch.arange(size, device=draw.device) + size  # the slots below `size` were used for the offsets
+    below = derive(draw[:, None], slots).flatten()
+    return torch.cat([rows, index.flatten()]), torch.cat([keys, below]), present, draw
 
 
 def sample_offsets(degree: Tensor, size: int, keys: Tensor) -> Tensor:
     """`size` offsets below each degree: distinct where degree >= size, independent draws where it is smaller.
 
     degree (R,), keys (R,) -> (R, size). Distinct ones come from Floyd's method: step j draws below d - size + j + 1
-    and takes d - size + j instead when the draw was taken before, which makes every subset equally likely. The
+    and takes d - size + j instead of a repeated draw, which makes every subset equally likely. The
     *order* within a row is not uniform: an aggregator that reads order must permute. Degree 0 yields zeros.
     """
     chosen, otherwise = _draws(degree, size, keys)
@@ -75,11 +67,11 @@ def sample_offsets(degree: Tensor, size: int, keys: Tensor) -> Tensor:
 
 
 def _draws(degree: Tensor, size: int, keys: Tensor) -> tuple[Tensor, Tensor]:
-    """Floyd's draws and what replaces one that was taken before, both (size, R): one slot of all rows lies together."""
+    """Floyd's draws, and the offsets that replace repeated ones; both (size, R), so that a slot is contiguous."""
     on_cpu, rows = degree.device.type == "cpu", len(degree)
     narrow = on_cpu and rows > 0 and int(degree.max()) < 1 << 15
-    kind = torch.int16 if narrow else torch.int32
-    chosen, otherwise = (torch.empty(size, rows, dtype=kind, device=keys.device) for _ in range(2))
+    dtype = torch.int16 if narrow else torch.int32
+    chosen, otherwise = (torch.empty(size, rows, dtype=dtype, device=keys.device) for _ in range(2))
     slots = torch.arange(size, device=keys.device)[:, None]
     step = min(BLOCK_ROWS, rows) if on_cpu else rows
     draws, spares = (torch.empty(size * step, dtype=torch.int64, device=keys.device) for _ in range(2))
@@ -97,9 +89,9 @@ def _draws(degree: Tensor, size: int, keys: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def sample_neighbors(indptr: Tensor, indices: Tensor, nodes: Tensor, size: int, keys: Tensor) -> tuple[Tensor, Tensor]:
-    """Sampled neighbors (R, size) of `nodes` (R,), and which rows have any neighbor at all (R,).
+    """Sampled neighbors (R, size) of `nodes` (R,), and which rows have any neighbor (R,).
 
-    A node of degree 0 yields itself `size` times, a readable row that the mask then silences.
+    A node of degree 0 yields itself `size` times: a valid row, which the mask removes.
     """
     start = indptr[nodes]
     degree = indptr[nodes + 1] - start

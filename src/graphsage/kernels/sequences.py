@@ -7,8 +7,8 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from graphsage.kernels.neighborhood import Dense, Neighborhood, Ragged
 from graphsage.kernels.random import derive
 
-CELLS = 1 << 18  # neighbors, padding included, that an LSTM reads at once over ragged neighborhoods: it bounds memory
-_ORDER = 1 << 20  # counters of the permutation's draws, apart from the sampler's
+CELLS = 1 << 18  # neighbors, padding included, that an LSTM reads at once over ragged neighborhoods; bounds memory
+_ORDER = 1 << 20  # first counter of the permutation's draws; those of the sampler are smaller
 
 
 def permutations(keys: Tensor, size: int) -> Tensor:
@@ -38,7 +38,7 @@ def last_states(lstm: nn.LSTM, h: Tensor, hood: Dense | Ragged, cells: int = CEL
         return last
     counts = hood.counts.long()
     result = h.new_zeros(hood.num_rows, lstm.hidden_size)
-    order = torch.argsort(counts, stable=True)  # rows of similar length run together, so that little is padded
+    order = torch.argsort(counts, stable=True)  # rows of similar length run together, which needs little padding
     for group in groups(order[counts[order] > 0], counts, cells):
         lengths = counts[group]
         slots = torch.arange(int(lengths.max()), device=h.device)
@@ -51,7 +51,7 @@ def last_states(lstm: nn.LSTM, h: Tensor, hood: Dense | Ragged, cells: int = CEL
 
 
 def groups(order: Tensor, counts: Tensor, cells: int) -> list[Tensor]:
-    """Cut rows sorted by count into runs whose padded size is at most `cells`, or that are one row."""
+    """Split rows sorted by count into groups of at most `cells` neighbors, padding included, or of one row."""
     found, start = [], 0
     lengths = counts[order].tolist()
     for stop in range(1, len(lengths) + 1):

@@ -1,4 +1,4 @@
-"""Cross-entropy of one class a row, averaged, with its gradient made in the same pass on a GPU."""
+"""Mean cross-entropy for one class per row. On a GPU its gradient is computed in the same pass."""
 
 import torch
 import torch.nn.functional as F

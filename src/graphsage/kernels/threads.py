@@ -1,4 +1,4 @@
-"""How many threads compute, and how many could."""
+"""The number of usable cores, and of threads that torch uses."""
 
 import os
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ import torch
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Within the block torch computes with one thread, after it with as many as before."""
+    """Within the block torch uses one thread."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

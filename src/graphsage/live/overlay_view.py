@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from graphsage.features.degree import degree_features
-from graphsage.kernels.neighborhood import Hoods, Minibatch, compact, joined_rows, pointing
+from graphsage.kernels.neighborhood import Hoods, Minibatch, compact, joined_rows, reindexed
 from graphsage.live.keys import Rows
 from graphsage.live.overlay import Overlay
 
@@ -73,7 +73,7 @@ class OverlayView:
         hoods = batch.neighborhoods[0]
         if len(self._overlays) > 1 and not self._degrees:
             indices = [self._of_main(hood.index.flatten()) for hood in hoods]
-            hoods = pointing(hoods, indices, self._of_main(joined_rows(hoods)))
+            hoods = reindexed(hoods, indices, self._of_main(joined_rows(hoods)))
         nodes, first = compact(hoods, self.num_nodes)
         return self._tables(nodes.numpy()), (first, *batch.neighborhoods[1:])
 

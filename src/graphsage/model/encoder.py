@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, one_of
 from graphsage.kernels.dropout import dropout
-from graphsage.kernels.neighborhood import Hoods, joined_keys, stacked
+from graphsage.kernels.neighborhood import Hoods, concatenated, joined_keys
 from graphsage.model.aggregators import aggregator_named
-from graphsage.model.layer import SageLayer
+from graphsage.model.layer import COMBINES, SageLayer
 
-COMBINES = ("joint", "halves")
 NORMALIZES = ("every", "last", "never")
 
 
@@ -41,15 +40,12 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         aggregator_named(self.aggregator)
-        for name, minimum in (("num_layers", 1), ("dim", 2), ("depth", 1), ("identity_dim", 0)):
-            if getattr(self, name) < minimum:
-                raise ConfigError(f"{name} must be at least {minimum}; got {getattr(self, name)}")
-        if self.hidden_dim is not None and self.hidden_dim < 1:
-            raise ConfigError(f"hidden_dim must be at least 1; got {self.hidden_dim}")
-        if self.combine not in COMBINES:
-            raise ConfigError(f"combine must be one of {', '.join(COMBINES)}; got {self.combine!r}")
-        if self.normalize not in NORMALIZES:
-            raise ConfigError(f"normalize must be one of {', '.join(NORMALIZES)}; got {self.normalize!r}")
+        one_of("combine", self.combine, COMBINES)
+        one_of("normalize", self.normalize, NORMALIZES)
+        for name, minimum in (("num_layers", 1), ("dim", 2), ("hidden_dim", 1), ("depth", 1), ("identity_dim", 0)):
+            value = getattr(self, name)
+            if value is not None and value < minimum:
+                raise ConfigError(f"{name} must be at least {minimum}; got {value}")
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"dropout must be at least 0 and below 1; got {self.dropout}")
 
@@ -92,7 +88,7 @@ class Encoder(nn.Module):
     def forward(self, x: Tensor, neighborhoods: Sequence[Hoods], nodes: Tensor | None = None) -> Tensor:
         """z of the rows of the last neighborhoods, (B, dim).
 
-        x (M, in_dim) are features of M nodes, and `nodes` (M,) their numbers, which only identity vectors need.
+        x (M, in_dim) are features of M nodes, and `nodes` (M,) their numbers; only identity vectors need them.
         neighborhoods[k - 1] belong to iteration k: they index rows of x for k = 1, and rows of h^{k-1} above.
         """
         if not isinstance(neighborhoods, Sequence):
@@ -103,7 +99,7 @@ class Encoder(nn.Module):
             raise ConfigError(f"x must have {self.in_dim} columns, the encoder's in_dim; got shape {tuple(x.shape)}")
         h = self.input(x, nodes)
         for k, (layer, hoods) in enumerate(zip(self.layers, neighborhoods, strict=True), start=1):
-            h = stacked([layer(h, hood) for hood in hoods])
+            h = concatenated([layer(h, hood) for hood in hoods])
             if k < len(self.layers):
                 h = self.dropout(h, joined_keys(hoods), k)
         return h

@@ -4,9 +4,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from graphsage.errors import ConfigError
+from graphsage.errors import one_of
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.model.aggregators import Aggregator
+
+COMBINES = ("joint", "halves")
 
 
 class SageLayer(nn.Module):
@@ -28,6 +30,7 @@ class SageLayer(nn.Module):
         bias: bool = False,
     ) -> None:
         super().__init__()
+        one_of("combine", combine, COMBINES)
         self.in_dim, self.aggregator = in_dim, aggregator
         self.activation, self.normalize = activation, normalize
         self.weight: nn.Linear | BlockDiagonal
@@ -35,10 +38,8 @@ class SageLayer(nn.Module):
             self.weight = nn.Linear(aggregator.out_dim, out_dim, bias=bias)
         elif combine == "joint":
             self.weight = nn.Linear(in_dim + aggregator.out_dim, out_dim, bias=bias)
-        elif combine == "halves":
-            self.weight = BlockDiagonal(in_dim, aggregator.out_dim, out_dim, bias=bias)
         else:
-            raise ConfigError(f"combine must be joint or halves; got {combine!r}")
+            self.weight = BlockDiagonal(in_dim, aggregator.out_dim, out_dim, bias=bias)
         aggregator.reset_parameters()
         for module in self.weight.modules():
             if isinstance(module, nn.Linear):

@@ -11,8 +11,16 @@ from torch import Tensor
 from graphsage.errors import ConfigError, one_of
 from graphsage.graph.cap import CAPS, MAX_DEGREE
 from graphsage.graph.graph import Graph
-from graphsage.kernels.distinct import distinct
-from graphsage.kernels.neighborhood import Consecutive, Dense, Hoods, Minibatch, Neighborhood, Ragged, pointing
+from graphsage.kernels.neighborhood import (
+    Consecutive,
+    Dense,
+    Hoods,
+    Minibatch,
+    Neighborhood,
+    Ragged,
+    distinct,
+    reindexed,
+)
 from graphsage.kernels.random import Stream, derive
 from graphsage.kernels.sample import sample_and_extend, sample_last_hop
 
@@ -147,7 +155,7 @@ def whole_minibatch(
             below, at = distinct(torch.cat([rows, index]), graph.num_nodes)
             if len(below) > most:
                 break
-            layers[0] = pointing(layers[0], [at[len(rows) :]], at[: len(rows)])
+            layers[0] = reindexed(layers[0], [at[len(rows) :]], at[: len(rows)])
             rows = below
     return Minibatch(tuple(layers))
 

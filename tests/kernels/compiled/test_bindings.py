@@ -15,9 +15,8 @@ from graphsage.kernels import backend
 from graphsage.kernels.buffers import FRESH
 from graphsage.kernels.compiled.library import library
 from graphsage.kernels.dropout import dropout
-from graphsage.kernels.gather import gather_max, gather_mean, gather_sum
-from graphsage.kernels.lstm_rows import lstm_over_rows
-from graphsage.kernels.maximum import gathered_maximum
+from graphsage.kernels.gather import gather_max, gather_mean, gather_sum, gathered_maximum
+from graphsage.kernels.lstm import lstm_over_rows
 from graphsage.kernels.pool import winners_sum
 from graphsage.kernels.random import Stream
 from graphsage.kernels.relu_l2norm import relu_l2norm
@@ -67,8 +66,8 @@ def test_tables_of_any_kind_and_order_are_read(name: str) -> None:
     dim = table.shape[1]
     shift, scale = normal(1, 2 * dim)[::2], normal(2, dim).exp()
     for neighborhood in (DENSE, RAGGED):
-        for mixed in (False, True):
-            agree(*both(lambda n=neighborhood, m=mixed: gather_self_and_mean([table], (n,), m, shift, scale)))
+        for self_in_mean in (False, True):
+            agree(*both(lambda n=neighborhood, m=self_in_mean: gather_self_and_mean([table], (n,), m, shift, scale)))
     agree(*both(lambda: scaled_rows([table], ROWS, shift, scale)))
     if dim and table.dtype == torch.float32:
         for reduce in (gather_mean, gather_sum, gather_max):
@@ -172,8 +171,8 @@ def test_nothing_comes_of_nothing() -> None:
 def test_odd_values_come_out_as_they_do_in_torch(value: float) -> None:
     h = normal(0, 4, 6)
     h[0, 2] = h[2] = value
-    for relu, unit in ((True, True), (True, False), (False, True)):
-        agree(*both(lambda r=relu, u=unit: gradients(lambda x: relu_l2norm(x, r, u), h, 1)))
+    for relu, normalize in ((True, True), (True, False), (False, True)):
+        agree(*both(lambda r=relu, u=normalize: gradients(lambda x: relu_l2norm(x, r, u), h, 1)))
     agree(*both(lambda: gradients(lambda x: dropout(x, 0.5, KEYS, 0), h, 1)))
     agree(*both(lambda: gathered_maximum(h, INDEX % 4, FRESH)[0]))
     agree(*both(lambda: lstm_over_rows(h, torch.ones(8, 6), torch.ones(8, 2), torch.zeros(8), INDEX % 4)))

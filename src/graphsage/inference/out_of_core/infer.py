@@ -19,7 +19,7 @@ from graphsage.inference.out_of_core.edges import block_runs
 from graphsage.inference.out_of_core.plan import Stage
 from graphsage.inference.out_of_core.tables import CHUNK_ROWS, BlockRows, InputRows, Rows, gather, load
 from graphsage.inference.out_of_core.work import Work
-from graphsage.kernels.memory import table
+from graphsage.kernels.buffers import huge_page_table
 from graphsage.kernels.neighborhood import Ragged, compact
 from graphsage.kernels.sequences import CELLS
 from graphsage.model.encoder import Encoder
@@ -101,7 +101,7 @@ class Opened:
         kind = first_pass.partial
         pointers = self.adjacency.pointers(start, stop)
         counts = torch.from_numpy(np.diff(pointers))
-        combined = table(stop - start, source.width)
+        combined = huge_page_table(stop - start, source.width)
         combined.fill_(-torch.inf if kind == "max" else 0)
         runs = block_runs(self.adjacency, pointers, about.source_rows)
         n, buffer = self.adjacency.num_nodes, None
@@ -109,7 +109,7 @@ class Opened:
             if not any(run.bounds[number] < run.bounds[number + 1] for run in runs):
                 continue
             if buffer is None:
-                buffer = table(min(about.source_rows, n), source.width)
+                buffer = huge_page_table(min(about.source_rows, n), source.width)
             rows = load(source, first, min(first + about.source_rows, n), buffer)
             for run in runs:
                 run.reduce(number, rows, first, kind, combined)

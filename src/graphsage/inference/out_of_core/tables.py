@@ -10,7 +10,7 @@ from torch import Tensor
 
 from graphsage.features.degree import degree_features
 from graphsage.graph.external.row_file import Array, RowFile
-from graphsage.kernels.memory import table
+from graphsage.kernels.buffers import huge_page_table
 from graphsage.kernels.rows import scaled_rows
 from graphsage.model.encoder import Encoder
 
@@ -73,7 +73,7 @@ def load(source: Rows, start: int, stop: int, out: Tensor) -> Tensor:
 
 def gather(source: Rows, nodes: Array) -> Tensor:
     """The rows of `nodes`, ascending; near ones are read together."""
-    out = table(len(nodes), source.width)
+    out = huge_page_table(len(nodes), source.width)
     gap = max(1, GAP_BYTES // (4 * source.width))
     begin = 0
     while begin < len(nodes):

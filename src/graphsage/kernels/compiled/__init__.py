@@ -1,1 +1,1 @@
-"""The C form of the kernels, for CPUs. Imported only where `kernels.backend` is asked for it."""
+"""The C form of the kernels, for CPUs."""

@@ -1,5 +1,7 @@
-"""What each kernel in C is called with: whole numbers of 64 bits one after the other (a graph's own may be of 32), and
-buffers that are large enough. The torch form of the same name says what it computes."""
+"""Calls the kernels in C with contiguous int64 arrays (int32 or int64 for a graph's indices) and large enough buffers.
+
+The torch form of the same name defines the result.
+"""
 
 import torch
 from torch import Tensor
@@ -8,26 +10,26 @@ from graphsage.kernels.buffers import Buffers
 from graphsage.kernels.compiled.library import call
 from graphsage.kernels.neighborhood import Dense, Ragged
 
-KINDS = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
+DTYPES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
 MODES = {"sum": 0, "mean": 1, "max": 2}
-LINE = 16  # floats of a cache line: the columns that `reduce_panels` copies side by side
-PART_ROWS = 1 << 17  # whose lines, 8 MB, stay in cache
-MOST_PARTS = 8  # of a table, beyond which rows are visited too often
-PART_USES = 6  # neighbors that each part should have in a neighborhood for the visit to pay
-TABLE_USES = 4  # neighbors for each row of a table for its copy to pay
-LARGEST_SAMPLE = 4096  # a row's draws lie on the stack
+LINE = 16  # floats of a cache line: the columns of a panel
+PART_ROWS = 1 << 17  # rows of a panel: 8 MB, which stay in cache
+MOST_PARTS = 8  # panels of a table; with more, rows are visited too often
+PART_USES = 6  # neighbors per panel and neighborhood from which on panels pay
+TABLE_USES = 4  # neighbors per row of a table from which on its copy pays
+LARGEST_SAMPLE = 4096  # a row's draws are on the stack
 
 
-def hop(
-    indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, step: int, size: int, grow: bool
+def sample_hop(
+    indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, step: int, size: int, extend: bool
 ) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:
-    """`step` is what leads from a row's key to its draw. With `grow`: rows and keys followed by those drawn."""
-    count, rows, keys = len(rows), _whole(rows), _whole(keys)
+    """`step` is added to a row's key before mixing. With `extend`: rows and keys, followed by those drawn."""
+    count, rows, keys = len(rows), _int64(rows), _int64(keys)
     present, draw = torch.empty(count, dtype=torch.bool), torch.empty_like(keys)
-    out_rows = keys.new_empty(count * (1 + size) if grow else (count, size))
-    out_keys = torch.empty_like(out_rows) if grow else None
+    out_rows = keys.new_empty(count * (1 + size) if extend else (count, size))
+    out_keys = torch.empty_like(out_rows) if extend else None
     call(
-        "hop",
+        "sample_hop",
         indptr.contiguous(),
         *_index(indices),
         len(indptr) - 1,
@@ -46,8 +48,8 @@ def hop(
 
 
 def readable(table: Tensor) -> bool:
-    """Whether rows of it can be read: floats of a known kind, one after the other."""
-    return table.dtype in KINDS and table.stride(1) == 1 and table.device.type == "cpu"
+    """Whether a kernel can read its rows: contiguous floats of a known dtype."""
+    return table.dtype in DTYPES and table.stride(1) == 1 and table.device.type == "cpu"
 
 
 def writable(out: Tensor) -> bool:
@@ -58,7 +60,7 @@ def gather_self_and_mean(
     table: Tensor,
     rows: Tensor,
     hood: Dense | Ragged,
-    mixed: bool,
+    self_in_mean: bool,
     shift: Tensor,
     scale: Tensor,
     out: Tensor,
@@ -66,23 +68,23 @@ def gather_self_and_mean(
 ) -> None:
     assert len(out) >= len(rows)
     assert out.shape[1] >= mean_at + table.shape[1]
-    index, wide = _index(hood.index)
-    offsets, size = (_whole(hood.offsets), 0) if isinstance(hood, Ragged) else (None, hood.size)
+    index, is_int64 = _index(hood.index)
+    offsets, size = (_int64(hood.offsets), 0) if isinstance(hood, Ragged) else (None, hood.size)
     call(
         "gather_self_and_mean",
         table,
-        KINDS[table.dtype],
+        DTYPES[table.dtype],
         table.stride(0),
         *table.shape,
-        _whole(rows),
+        _int64(rows),
         index,
-        wide,
+        is_int64,
         index.numel(),
         offsets,
         len(rows),
         size,
         hood.present.contiguous(),
-        mixed,
+        self_in_mean,
         shift.contiguous(),
         scale.contiguous(),
         out,
@@ -97,10 +99,10 @@ def scaled_rows(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out:
     call(
         "scaled_rows",
         table,
-        KINDS[table.dtype],
+        DTYPES[table.dtype],
         table.stride(0),
         *table.shape,
-        _whole(nodes),
+        _int64(nodes),
         len(nodes),
         shift.contiguous(),
         scale.contiguous(),
@@ -111,8 +113,8 @@ def scaled_rows(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out:
 
 def reduce_rows(table: Tensor, index: Tensor, offsets: Tensor, mode: str, buffers: Buffers) -> Tensor:
     """Over ragged neighborhoods."""
-    (index, wide), out = _index(index), buffers.take(len(offsets) - 1, table.shape[1])
-    about = (table, *table.shape, index, wide, len(index), _whole(offsets), len(out), MODES[mode])
+    (index, is_int64), out = _index(index), buffers.take(len(offsets) - 1, table.shape[1])
+    about = (table, *table.shape, index, is_int64, len(index), _int64(offsets), len(out), MODES[mode])
     parts = -(-len(table) // PART_ROWS)
     if table.numel() > LINE * PART_ROWS and _panels_pay(parts, len(table), len(out), len(index)):
         bounds = torch.empty((parts + 1) * len(out), dtype=torch.int64)
@@ -139,21 +141,21 @@ def neighbor_lists(rows: Tensor, columns: Tensor, n: int) -> tuple[Tensor, Tenso
 
 
 def gathered_maximum(table: Tensor, index: Tensor, buffers: Buffers) -> tuple[Tensor, Tensor]:
-    best, winner = (buffers.take(len(index), table.shape[1], kind) for kind in (torch.float32, torch.int16))
-    call("gathered_maximum", table, *table.shape, _whole(index), *index.shape, best, winner)
+    best, winner = (buffers.take(len(index), table.shape[1], dtype) for dtype in (torch.float32, torch.int16))
+    call("gathered_maximum", table, *table.shape, _int64(index), *index.shape, best, winner)
     return best, winner
 
 
 def winners_sum(grad: Tensor, x: Tensor, index: Tensor, winner: Tensor, buffers: Buffers) -> Tensor:
     total = buffers.take(grad.shape[1], x.shape[1])
-    call("winners_sum", grad, grad.shape[1], x, *x.shape, _whole(index), winner.contiguous(), *index.shape, total)
+    call("winners_sum", grad, grad.shape[1], x, *x.shape, _int64(index), winner.contiguous(), *index.shape, total)
     return total
 
 
 def lstm_step(
     gates: Tensor, table: Tensor, places: Tensor, bias: Tensor, before: Tensor | None, cells: Tensor, state: Tensor
 ) -> None:
-    call("lstm_step", gates, table, len(table), _whole(places), bias, before, cells, state, *state.shape)
+    call("lstm_step", gates, table, len(table), _int64(places), bias, before, cells, state, *state.shape)
 
 
 def lstm_step_gradient(
@@ -162,35 +164,35 @@ def lstm_step_gradient(
     call("lstm_step_gradient", gates, before, cells, d_state, d_cells, d_gates, *d_state.shape)
 
 
-def relu_l2norm(x: Tensor, relu: bool, unit: bool, epsilon: float) -> Tensor:
+def relu_l2norm(x: Tensor, relu: bool, normalize: bool, epsilon: float) -> Tensor:
     inverse = x.new_empty(len(x))
-    call("relu_l2norm", x, *x.shape, relu, unit, epsilon, inverse)
+    call("relu_l2norm", x, *x.shape, relu, normalize, epsilon, inverse)
     return inverse
 
 
 def relu_l2norm_gradient(
-    grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, epsilon: float, out: Tensor
+    grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, normalize: bool, epsilon: float, out: Tensor
 ) -> None:
-    call("relu_l2norm_gradient", grad, y, inverse, *y.shape, relu, unit, epsilon, out)
+    call("relu_l2norm_gradient", grad, y, inverse, *y.shape, relu, normalize, epsilon, out)
 
 
 def dropout(h: Tensor, threshold: int, factor: float, keys: Tensor, step: int, buffers: Buffers) -> Tensor:
     out = buffers.take_like(h)
-    call("dropout", h, *h.shape, threshold, factor, _whole(keys), step, out)
+    call("dropout", h, *h.shape, threshold, factor, _int64(keys), step, out)
     return out
 
 
 def _aligned(memory: Tensor) -> Tensor:
-    """The part of (rows + 1, LINE) floats that begins at a cache line."""
+    """The (rows, LINE) floats of (rows + 1, LINE) that begin at a cache line."""
     start = -memory.data_ptr() // 4 % LINE
     return memory.flatten()[start : start + memory.numel() - LINE]
 
 
-def _whole(numbers: Tensor) -> Tensor:
+def _int64(numbers: Tensor) -> Tensor:
     return numbers.to(torch.int64).contiguous()
 
 
 def _index(index: Tensor) -> tuple[Tensor, bool]:
-    """As it is where it is of 32 or 64 bits, and whether it is of 64."""
-    index = index.contiguous() if index.dtype == torch.int32 else _whole(index)
+    """The index as int32 or int64, and whether it is int64."""
+    index = index.contiguous() if index.dtype == torch.int32 else _int64(index)
     return index, index.dtype == torch.int64

@@ -1,11 +1,11 @@
 #include "common.h"
 
 /* kernels/csr.py: edges sorted by counting, first by column, then by row, which leaves each row's columns ascending;
-   repeated ones are dropped. Threads share the places that are written to, not the edges: at most CROWD of them, since
-   each reads all. `starts` has room for n + 1, `between` and `lists` for an entry of each edge. */
+   repeated ones are dropped. Threads divide the output, not the edges; each reads all edges, so there are at most
+   CROWD of them. `starts` has room for n + 1, `between` and `lists` for an entry of each edge. */
 enum { CROWD = 8 };
 
-static void begin(int64_t *counts, int64_t n) { /* counts[i + 1] of i -> where those of i begin */
+static void begin(int64_t *counts, int64_t n) { /* counts[i + 1] of i -> first position of i */
     for (int64_t i = 0; i < n; i++) counts[i + 1] += counts[i];
 }
 

@@ -1,7 +1,7 @@
 #include "common.h"
 #include "random.h"
 
-/* kernels/dropout.py: an entry is kept where the upper half of its draw reaches the threshold. */
+/* kernels/dropout.py: an entry is kept if the upper half of its draw reaches the threshold. */
 int dropout(const float *h, int64_t count, int64_t dim, int64_t threshold, float factor, const int64_t *keys, int64_t step,
             float *out, int64_t threads) {
 #pragma omp parallel for schedule(static) num_threads(threads) if (count * dim > SERIAL)

@@ -1,7 +1,7 @@
-"""The C form of the kernels, made by the machine's own compiler when it is first wanted and kept in the cache folder.
+"""Compiles the C form of the kernels on first use, and caches it.
 
-It is an extra, never needed: without a compiler, or with GRAPHSAGE_COMPILE=0, kernels run in their torch form. Nothing
-of it depends on torch's version: kernels get addresses and sizes.
+Without a compiler, or with GRAPHSAGE_COMPILE=0, kernels run in their torch form. The library does not depend on torch's
+version, because kernels receive addresses and sizes.
 """
 
 import ctypes
@@ -24,8 +24,8 @@ from graphsage.atomic import atomic_file
 from graphsage.cache_folder import cache_folder
 
 SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
-# Sums may be reordered, so that they are made in vectors. Not -ffast-math: linking with it would change how the whole
-# process rounds.
+# Sums may be reordered, so that they can be vectorized. Not -ffast-math: linking with it changes the rounding of the
+# whole process.
 FLAGS = [
     "-O3",
     "-march=native",
@@ -39,33 +39,33 @@ FLAGS = [
 ]
 FLAGS += ["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else []
 NO_MEMORY = 2  # common.h
-PATIENCE = 120.0  # seconds for a compiler that needs one or two
+PATIENCE = 120.0  # seconds; a compiler needs one or two
 _log = logging.getLogger(__name__)
 
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The compiled kernels; None where they cannot be had."""
+    """The compiled kernels; None if they are disabled or cannot be compiled."""
     compiler = _compiler()
     if compiler is None or os.name != "posix" or os.environ.get("GRAPHSAGE_COMPILE", "1") == "0":
         return None
     try:
-        return _kept(compiler)
+        return _loaded(compiler)
     except (OSError, subprocess.SubprocessError) as error:
-        said = isinstance(error, subprocess.CalledProcessError) and error.stderr.strip()
-        _log.warning("kernels run in their torch form, as %s could not make them: %s", compiler[0], said or error)
+        message = isinstance(error, subprocess.CalledProcessError) and error.stderr.strip()
+        _log.warning("kernels run in their torch form: %s could not compile them: %s", compiler[0], message or error)
         return None
 
 
 def call(name: str, *arguments: Tensor | int | float | None) -> None:
-    """Run a kernel on as many threads as torch uses. Whole numbers are 64 bits wide there, others float32."""
+    """Run a kernel on as many threads as torch uses. It receives ints as int64 and floats as float32."""
     loaded = library()
     assert loaded is not None
-    found = getattr(loaded, name)(*(_argument(each) for each in (*arguments, torch.get_num_threads())))
-    if found & NO_MEMORY:
-        raise MemoryError(f"{name}: there is no memory left")
-    if found:
-        raise IndexError(f"{name}: an index is out of range; the graph's arrays do not fit together")
+    code = getattr(loaded, name)(*(_argument(each) for each in (*arguments, torch.get_num_threads())))
+    if code & NO_MEMORY:
+        raise MemoryError(f"{name}: out of memory")
+    if code:
+        raise IndexError(f"{name}: an index is out of range; the graph's arrays are inconsistent")
 
 
 def _argument(value: Tensor | int | float | None) -> object:
@@ -77,21 +77,23 @@ def _argument(value: Tensor | int | float | None) -> object:
 
 
 def _compiler() -> list[str] | None:
-    """CC, or what is called cc, gcc or clang here."""
+    """The command in CC, otherwise cc, gcc or clang."""
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
-        with suppress(ValueError):  # a quotation mark without its other half
+        with suppress(ValueError):  # an unclosed quotation mark
             command = shlex.split(name)
             if command and shutil.which(command[0]):
                 return command
     return None
 
 
-def _kept(compiler: list[str]) -> ctypes.CDLL:
-    """Named by the sources, the flags and what the compiler knows of this processor: homes may be shared by several."""
-    knows = _said([*compiler, "-march=native", "-E", "-dM", "-x", "c", os.devnull])
+def _loaded(compiler: list[str]) -> ctypes.CDLL:
+    """The library for these sources, flags and this processor's macros: different machines may share a home folder."""
+    macros = _output_of([*compiler, "-march=native", "-E", "-dM", "-x", "c", os.devnull])
     texts = [path.read_bytes() for path in SOURCES]
-    name = hashlib.sha256(b"\0".join([*texts, *map(os.fsencode, [*compiler, *FLAGS]), knows.encode()])).hexdigest()[:32]
-    with suppress(OSError):  # a cache that cannot be written, that others can write, or whose files may not be run
+    name = hashlib.sha256(b"\0".join([*texts, *map(os.fsencode, [*compiler, *FLAGS]), macros.encode()])).hexdigest()[
+        :32
+    ]
+    with suppress(OSError):  # a cache that is read-only, writable by others, or mounted noexec
         return _cached(compiler, cache_folder() / "kernels" / f"{name}.so")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernels.so"
@@ -101,10 +103,10 @@ def _kept(compiler: list[str]) -> ctypes.CDLL:
 
 def _cached(compiler: list[str], path: Path) -> ctypes.CDLL:
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    if not _ours(path.parent):
-        raise PermissionError(f"others may write to {path.parent}")
-    if path.exists() and _ours(path):
-        with suppress(OSError):  # a damaged file is made again
+    if not _private(path.parent):
+        raise PermissionError(f"other users may write to {path.parent}")
+    if path.exists() and _private(path):
+        with suppress(OSError):  # a damaged file is compiled again
             return ctypes.CDLL(str(path))
     with atomic_file(path) as temporary:
         _compile(compiler, temporary)
@@ -113,11 +115,11 @@ def _cached(compiler: list[str], path: Path) -> ctypes.CDLL:
 
 def _compile(compiler: list[str], path: Path) -> None:
     sources = [str(source) for source in SOURCES if source.suffix == ".c"]
-    _said([*compiler, *FLAGS, "-o", str(path), *sources, "-lm"])
+    _output_of([*compiler, *FLAGS, "-o", str(path), *sources, "-lm"])
 
 
-def _said(command: list[str]) -> str:
-    """What a compiler wrote; it is asked nothing, and may write in any alphabet."""
+def _output_of(command: list[str]) -> str:
+    """The standard output of a compiler."""
     return subprocess.run(
         command,
         check=True,
@@ -129,7 +131,7 @@ def _said(command: list[str]) -> str:
     ).stdout
 
 
-def _ours(path: Path) -> bool:
-    """Whether nobody but this user, or root, can have put code there."""
-    about = path.stat()
-    return about.st_uid in (0, os.getuid()) and not about.st_mode & 0o022
+def _private(path: Path) -> bool:
+    """Whether only this user or root can have written it."""
+    status = path.stat()
+    return status.st_uid in (0, os.getuid()) and not status.st_mode & 0o022

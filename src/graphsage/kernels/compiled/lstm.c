@@ -1,6 +1,6 @@
 #include "common.h"
 
-/* e^x to float32's precision, as arithmetic that compilers turn into vector instructions. */
+/* e^x in float32's precision, in arithmetic that compilers vectorize. */
 static inline float exponential(float x) {
     x = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
     float n = rintf(x * 1.44269504f), r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -10,14 +10,14 @@ static inline float exponential(float x) {
 
 static inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
 
-/* Near zero by its series: the difference of two numbers near 1 would lose what is small. */
+/* Near zero by its series: a difference of two numbers near 1 loses digits. */
 static inline float tangent(float x) {
     float square = x * x, far = 2.0f / (1.0f + exponential(-2.0f * x)) - 1.0f;
     float near = x * (1.0f + square * (-0.333333333f + square * (0.133333333f - square * 5.3968254e-2f)));
     return square < 0.04f ? near : far;
 }
 
-/* One row of what follows. `first` is a constant where it is called: a loop with a choice inside makes no vectors. */
+/* One row of `lstm_step`. Callers pass a constant `first`: a loop with a branch inside is not vectorized. */
 static inline void row_step(float *restrict gate, const float *restrict row, const float *restrict bias,
                             const float *restrict before, float *restrict cell, float *restrict state, int64_t dim,
                             int first) {
@@ -45,7 +45,7 @@ static inline void row_gradient(const float *restrict gate, const float *restric
     }
 }
 
-/* kernels/lstm_rows.py, one step of the sequences: to `gates` (count, 4 * dim), which hold the hidden state's part (or
+/* kernels/lstm.py, one step of the sequences: to `gates` (count, 4 * dim), which hold the hidden state's part (or
    nothing, at first), add the rows' part and the bias; then activate them, and make the cells and the hidden state. */
 int lstm_step(float *gates, const float *table, int64_t num_rows, const int64_t *places, const float *bias,
               const float *before, float *cells, float *state, int64_t count, int64_t dim, int64_t threads) {

@@ -1,9 +1,8 @@
 #include "common.h"
 
-/* kernels/gather.py over neighborhoods of a whole graph: the sum, mean or maximum of each row's neighbors, zero where
-   there are none. A few columns of all rows are copied side by side, one cache line a row, and read a part of the rows
-   at a time: so little stays in cache while every neighborhood is read, where whole rows would come from memory for
-   every neighbor. */
+/* kernels/gather.py over neighborhoods of a whole graph: the sum, mean or maximum of each row's neighbors, zero if
+   there are none. A panel is one cache line of columns of a part of the rows, copied side by side. It stays in cache
+   while every neighborhood is read; whole rows would come from memory for every neighbor. */
 typedef float line __attribute__((vector_size(64)));
 typedef int32_t whole __attribute__((vector_size(64)));
 enum { COLUMNS = sizeof(line) / sizeof(float) };
@@ -13,38 +12,38 @@ static inline line larger(line a, line b) {
     return (line)((first & (whole)a) | (~first & (whole)b));
 }
 
-/* `so_far`, of neighbors before j, together with those up to `end`. */
-static inline line together(line so_far, int64_t any, const line *panel, const void *index, int64_t wide, int64_t j,
+/* Combine `so_far`, of the neighbors before j, with the neighbors up to `end`. */
+static inline line together(line so_far, int64_t any, const line *panel, const void *index, int64_t is_int64, int64_t j,
                             int64_t end, int64_t mode) {
     if (j == end) return so_far;
-    if (!any) so_far = panel[at(index, wide, j++)];
+    if (!any) so_far = panel[at(index, is_int64, j++)];
     if (mode == LARGEST) {
-        for (; j < end; j++) so_far = larger(panel[at(index, wide, j)], so_far);
+        for (; j < end; j++) so_far = larger(panel[at(index, is_int64, j)], so_far);
         return so_far;
     }
     line also = {0};
     for (; j + 4 <= end; j += 4) {
-        so_far += panel[at(index, wide, j)] + panel[at(index, wide, j + 1)];
-        also += panel[at(index, wide, j + 2)] + panel[at(index, wide, j + 3)];
+        so_far += panel[at(index, is_int64, j)] + panel[at(index, is_int64, j + 1)];
+        also += panel[at(index, is_int64, j + 2)] + panel[at(index, is_int64, j + 3)];
     }
-    for (; j < end; j++) so_far += panel[at(index, wide, j)];
+    for (; j < end; j++) so_far += panel[at(index, is_int64, j)];
     return so_far + also;
 }
 
 /* One part of the rows: each neighborhood's entries from `from` to `to`. */
-static inline void add_part(const line *panel, const void *index, int64_t wide, const int64_t *offsets, const int64_t *from,
+static inline void add_part(const line *panel, const void *index, int64_t is_int64, const int64_t *offsets, const int64_t *from,
                             const int64_t *to, int64_t count, int64_t mode, line *sums, int64_t threads) {
 #pragma omp parallel for schedule(dynamic, 256) num_threads(threads)
     for (int64_t r = 0; r < count; r++) {
         int64_t any = from[r] > offsets[r];
         line so_far = any ? sums[r] : (line){0};
-        sums[r] = together(so_far, any, panel, index, wide, from[r], to[r], mode);
+        sums[r] = together(so_far, any, panel, index, is_int64, from[r], to[r], mode);
     }
 }
 
-/* `lines` has room for one of each row of the table and of the result, `bounds` for where each part begins and the last
-   one ends in every neighborhood: neighbors ascend, those that do not are only read more slowly. */
-int reduce_panels(const float *table, int64_t num_rows, int64_t dim, const void *index, int64_t wide, int64_t entries,
+/* `lines` has room for one of each row of the table and of the result, `bounds` for the begin of each part, and
+   the end of the last one, in every neighborhood. Neighbors usually ascend; others are only read more slowly. */
+int reduce_panels(const float *table, int64_t num_rows, int64_t dim, const void *index, int64_t is_int64, int64_t entries,
                   const int64_t *offsets, int64_t count, int64_t mode, int64_t part_rows, line *lines, int64_t *bounds,
                   float *out, int64_t threads) {
     int bad = 0;
@@ -53,11 +52,11 @@ int reduce_panels(const float *table, int64_t num_rows, int64_t dim, const void 
 #pragma omp parallel for schedule(dynamic, 256) reduction(| : bad) num_threads(threads)
     for (int64_t r = 0; r < count; r++) {
         int64_t first = offsets[r], n = offsets[r + 1] - first, j = first;
-        if (first < 0 || n < 0 || first + n > entries || outside(index, wide, first, n, num_rows)) { bad = 1; continue; }
+        if (first < 0 || n < 0 || first + n > entries || outside(index, is_int64, first, n, num_rows)) { bad = 1; continue; }
         for (int64_t p = 0; p < parts; p++) {
             bounds[p * count + r] = j;
             if (p + 1 == parts) j = first + n;
-            while (j < first + n && at(index, wide, j) < (p + 1) * part_rows) j++;
+            while (j < first + n && at(index, is_int64, j) < (p + 1) * part_rows) j++;
         }
         bounds[parts * count + r] = j;
     }
@@ -71,7 +70,7 @@ int reduce_panels(const float *table, int64_t num_rows, int64_t dim, const void 
         }
         for (int64_t p = 0; p < parts; p++) {
             const int64_t *from = bounds + p * count, *to = from + count;
-            if (wide) add_part(panel, index, 1, offsets, from, to, count, mode, sums, threads);
+            if (is_int64) add_part(panel, index, 1, offsets, from, to, count, mode, sums, threads);
             else add_part(panel, index, 0, offsets, from, to, count, mode, sums, threads);
         }
 #pragma omp parallel for schedule(static) num_threads(threads)

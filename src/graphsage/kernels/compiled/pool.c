@@ -1,6 +1,6 @@
 #include "common.h"
 
-/* kernels/maximum.py, gathered_maximum: each column's largest among a row's neighbors, and the first that has it. */
+/* kernels/gather.py, gathered_maximum: each column's maximum over a row's neighbors, and the first neighbor with it. */
 int gathered_maximum(const float *table, int64_t num_rows, int64_t dim, const int64_t *index, int64_t count, int64_t size,
                      float *best, int16_t *winner, int64_t threads) {
     int bad = 0;
@@ -18,7 +18,7 @@ int gathered_maximum(const float *table, int64_t num_rows, int64_t dim, const in
             for (int32_t s = 1; s < size; s++) {
                 const float *row = table + places[s] * dim;
                 for (int64_t c = 0; c < dim; c++) {
-                    int larger = (row[c] > top[c]) | (row[c] != row[c]); /* what is no number stays to be seen */
+                    int larger = (row[c] > top[c]) | (row[c] != row[c]); /* NaN propagates */
                     top[c] = larger ? row[c] : top[c];
                     which[c] = larger ? s : which[c];
                 }
@@ -30,8 +30,8 @@ int gathered_maximum(const float *table, int64_t num_rows, int64_t dim, const in
     return bad;
 }
 
-/* kernels/pool.py, winners_sum: total[c] = sum over rows r of grad[r, c] times row index[r, winner[r, c]] of x. Of few
-   rows' neighbors a few columns are copied side by side: they stay in cache, and each column's sum in registers. */
+/* kernels/pool.py, winners_sum: total[c] = sum over rows r of grad[r, c] times row index[r, winner[r, c]] of x. A few
+   columns of a few rows' neighbors are copied side by side: they stay in cache, and each column's sum in registers. */
 #define ROWS 4
 #define WIDE 8
 #define PIECE (16 * WIDE)

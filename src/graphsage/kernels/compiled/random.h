@@ -1,4 +1,4 @@
-/* kernels/random.py: draws as pure functions of a key. */
+/* kernels/random.py */
 
 #pragma once
 

@@ -1,9 +1,9 @@
 #include "common.h"
 #include "random.h"
 
-/* One hop of Algorithm 2 (kernels/sample.py): Floyd's method on each row. `out_keys` is null where no hop follows;
-   otherwise rows and keys given come first and those drawn after them. */
-int hop(const int64_t *indptr, const void *indices, int64_t wide, int64_t num_nodes, int64_t num_edges, const int64_t *rows,
+/* One hop of Algorithm 2 (kernels/sample.py): Floyd's method on each row. `out_keys` is null if no hop follows;
+   otherwise the given rows and keys come first, then those drawn. */
+int sample_hop(const int64_t *indptr, const void *indices, int64_t is_int64, int64_t num_nodes, int64_t num_edges, const int64_t *rows,
         const int64_t *keys, uint64_t step, int64_t count, int64_t size, int64_t *out_rows, int64_t *out_keys,
         uint8_t *present, int64_t *draws, int64_t threads) {
     int bad = 0;
@@ -23,7 +23,7 @@ int hop(const int64_t *indptr, const void *indices, int64_t wide, int64_t num_no
             }
         else
             for (int64_t j = 0; j < size; j++) chosen[j] = below(derive(draw, j), MAX(degree, 1));
-        for (int64_t j = 0; j < size; j++) out[j] = degree ? at(indices, wide, start + chosen[j]) : v;
+        for (int64_t j = 0; j < size; j++) out[j] = degree ? at(indices, is_int64, start + chosen[j]) : v;
         present[r] = degree > 0;
         draws[r] = (int64_t)draw;
         if (out_keys) {

@@ -1,18 +1,25 @@
-"""Gather + reduce over a frozen table: each row's own vector beside its neighbors' mean, scaled, in one pass."""
+"""Rows of a frozen table, scaled, in one pass: of chosen nodes, or joined with the means of their neighbors.
+
+The GPU may read the table from its own memory or from pinned memory of the host.
+"""
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from graphsage.kernels.neighborhood import Dense, Ragged
+
 LANES = 128  # columns of one program, one warp: 81 us for the paper's step on an H200, 112 with a whole row of 602
+ROWS = 16  # of one program of `scaled_rows`, read in parallel
 
 
 @triton.jit
-def _dense(
+def _gather(
     table,
     rows,
     index,
+    offsets,
     present,
     shift,
     scale,
@@ -21,126 +28,50 @@ def _dense(
     out_stride,
     mean_at,
     SELF: tl.constexpr,
-    MIXED: tl.constexpr,
+    SELF_IN_MEAN: tl.constexpr,
     SCALED: tl.constexpr,
     DIM: tl.constexpr,
     SIZE: tl.constexpr,
     LANES: tl.constexpr,
 ):
-    """One program a row and block of columns. MIXED averages the row itself in (Equation 2); SELF writes it beside."""
+    """One program per row and block of columns. With SELF_IN_MEAN the row is part of the mean (Equation 2); with SELF
+    it is also written, at column 0. SIZE is 0 for ragged neighborhoods."""
     r = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * LANES + tl.arange(0, LANES)
     inside = column < DIM
     total = tl.zeros([LANES], tl.float32)
-    has = tl.load(present + r) != 0
-    for s in tl.static_range(SIZE):
-        j = tl.load(index + r * SIZE + s)
-        total += tl.load(table + j * stride + column, mask=inside & has, other=0.0).to(tl.float32)
-    _write(
-        table,
-        rows,
-        shift,
-        scale,
-        out,
-        r,
-        total,
-        SIZE * has,
-        stride,
-        out_stride,
-        mean_at,
-        column,
-        inside,
-        SELF,
-        MIXED,
-        SCALED,
-    )
-
-
-@triton.jit
-def _ragged(
-    table,
-    rows,
-    index,
-    offsets,
-    shift,
-    scale,
-    out,
-    stride,
-    out_stride,
-    mean_at,
-    SELF: tl.constexpr,
-    MIXED: tl.constexpr,
-    SCALED: tl.constexpr,
-    DIM: tl.constexpr,
-    LANES: tl.constexpr,
-):
-    r = tl.program_id(0).to(tl.int64)
-    column = tl.program_id(1) * LANES + tl.arange(0, LANES)
-    inside = column < DIM
-    start = tl.load(offsets + r)
-    stop = tl.load(offsets + r + 1)
-    total = tl.zeros([LANES], tl.float32)
-    more = tl.zeros([LANES], tl.float32)
-    whole = start + (stop - start) // 4 * 4
-    e = start
-    while e < whole:  # four loads in flight
-        j0 = tl.load(index + e).to(tl.int64)
-        j1 = tl.load(index + e + 1).to(tl.int64)
-        j2 = tl.load(index + e + 2).to(tl.int64)
-        j3 = tl.load(index + e + 3).to(tl.int64)
-        x0 = tl.load(table + j0 * stride + column, mask=inside, other=0.0).to(tl.float32)
-        x1 = tl.load(table + j1 * stride + column, mask=inside, other=0.0).to(tl.float32)
-        x2 = tl.load(table + j2 * stride + column, mask=inside, other=0.0).to(tl.float32)
-        x3 = tl.load(table + j3 * stride + column, mask=inside, other=0.0).to(tl.float32)
-        total += x0 + x1
-        more += x2 + x3
-        e += 4
-    while e < stop:
-        j = tl.load(index + e).to(tl.int64)
-        total += tl.load(table + j * stride + column, mask=inside, other=0.0).to(tl.float32)
-        e += 1
-    _write(
-        table,
-        rows,
-        shift,
-        scale,
-        out,
-        r,
-        total + more,
-        stop - start,
-        stride,
-        out_stride,
-        mean_at,
-        column,
-        inside,
-        SELF,
-        MIXED,
-        SCALED,
-    )
-
-
-@triton.jit
-def _write(
-    table,
-    rows,
-    shift,
-    scale,
-    out,
-    r,
-    total,
-    count,
-    stride,
-    out_stride,
-    mean_at,
-    column,
-    inside,
-    SELF: tl.constexpr,
-    MIXED: tl.constexpr,
-    SCALED: tl.constexpr,
-):
-    if SELF or MIXED:
+    if SIZE:
+        has = tl.load(present + r) != 0
+        count = SIZE * has
+        for s in tl.static_range(SIZE):
+            j = tl.load(index + r * SIZE + s)
+            total += tl.load(table + j * stride + column, mask=inside & has, other=0.0).to(tl.float32)
+    else:
+        e = tl.load(offsets + r)
+        stop = tl.load(offsets + r + 1)
+        count = stop - e
+        more = tl.zeros([LANES], tl.float32)
+        whole = e + count // 4 * 4
+        while e < whole:  # four loads in flight
+            j0 = tl.load(index + e).to(tl.int64)
+            j1 = tl.load(index + e + 1).to(tl.int64)
+            j2 = tl.load(index + e + 2).to(tl.int64)
+            j3 = tl.load(index + e + 3).to(tl.int64)
+            x0 = tl.load(table + j0 * stride + column, mask=inside, other=0.0).to(tl.float32)
+            x1 = tl.load(table + j1 * stride + column, mask=inside, other=0.0).to(tl.float32)
+            x2 = tl.load(table + j2 * stride + column, mask=inside, other=0.0).to(tl.float32)
+            x3 = tl.load(table + j3 * stride + column, mask=inside, other=0.0).to(tl.float32)
+            total += x0 + x1
+            more += x2 + x3
+            e += 4
+        while e < stop:
+            j = tl.load(index + e).to(tl.int64)
+            total += tl.load(table + j * stride + column, mask=inside, other=0.0).to(tl.float32)
+            e += 1
+        total += more
+    if SELF or SELF_IN_MEAN:
         own = tl.load(table + tl.load(rows + r) * stride + column, mask=inside, other=0.0).to(tl.float32)
-    if MIXED:
+    if SELF_IN_MEAN:
         mean = (total + own) / (count + 1)
     else:
         mean = total / tl.maximum(count, 1)
@@ -150,7 +81,7 @@ def _write(
         mean = (mean - off) * by
         if SELF:
             own = (own - off) * by
-    if not MIXED:
+    if not SELF_IN_MEAN:
         mean = tl.where(count > 0, mean, 0.0)
     tl.store(out + r * out_stride + mean_at + column, mean, mask=inside)
     if SELF:
@@ -173,23 +104,10 @@ def _ragged_max(table, index, offsets, out, stride, DIM: tl.constexpr, LANES: tl
 
 
 def reduce(table: Tensor, index: Tensor, offsets: Tensor, mode: str) -> Tensor:
-    """The mean or max of each row's neighbors, ragged, zero where there are none: (R, D) float32, no gradient."""
+    """The mean or max of each row's neighbors, ragged, zero if there are none: (R, D) float32, no gradient."""
     out = torch.empty(len(offsets) - 1, table.shape[1], dtype=torch.float32, device=offsets.device)
     if mode == "mean":
-        present = offsets[1:]
-        gather(
-            table,
-            present,
-            index,
-            offsets,
-            present,
-            beside=False,
-            mixed=False,
-            shift=None,
-            scale=None,
-            out=out,
-            mean_at=0,
-        )
+        _launch(table, offsets, index, offsets, offsets, None, None, out, 0, write_self=False, self_in_mean=False)
     elif out.numel():
         lanes = min(LANES, triton.next_power_of_2(table.shape[1]))
         _ragged_max[(len(out), triton.cdiv(table.shape[1], lanes))](
@@ -198,33 +116,114 @@ def reduce(table: Tensor, index: Tensor, offsets: Tensor, mode: str) -> Tensor:
     return out
 
 
-def gather(
+def gather_self_and_mean(
+    table: Tensor,
+    rows: Tensor,
+    hood: Dense | Ragged,
+    self_in_mean: bool,
+    shift: Tensor,
+    scale: Tensor,
+    out: Tensor,
+    mean_at: int,
+) -> None:
+    """Write each row's own vector (unless it is part of the mean) at column 0 of `out`, and the mean at `mean_at`."""
+    offsets, present = (hood.offsets, hood.offsets) if isinstance(hood, Ragged) else (None, hood.present)
+    _launch(
+        table,
+        rows,
+        hood.index,
+        offsets,
+        present,
+        shift,
+        scale,
+        out,
+        mean_at,
+        write_self=not self_in_mean,
+        self_in_mean=self_in_mean,
+    )
+
+
+def _launch(
     table: Tensor,
     rows: Tensor,
     index: Tensor,
     offsets: Tensor | None,
     present: Tensor,
-    *,
-    beside: bool,
-    mixed: bool,
     shift: Tensor | None,
     scale: Tensor | None,
     out: Tensor,
     mean_at: int,
+    *,
+    write_self: bool,
+    self_in_mean: bool,
 ) -> None:
-    """Write into `out` (R, ...) from its first column on: the mean of each row's neighbors at column `mean_at`.
-
-    `beside` also writes the row's own vector at column 0; `mixed` averages it in. Accumulates in float32.
-    """
-    count, dim = len(present), table.shape[1]
-    if not count or not dim:
+    """Sums are float32. A pointer that the kernel does not read may be any tensor."""
+    dim = table.shape[1]
+    if not len(out) or not dim:
         return
     lanes = min(LANES, triton.next_power_of_2(dim))
-    grid = (count, triton.cdiv(dim, lanes))
-    scaled = scale is not None
-    about = (shift if scaled else table, scale if scaled else table, out, table.stride(0), out.stride(0), mean_at)
-    flags = {"SELF": beside, "MIXED": mixed, "SCALED": scaled, "DIM": dim, "LANES": lanes, "num_warps": 1}
-    if offsets is None:
-        _dense[grid](table, rows, index, present, *about, SIZE=index.shape[1], **flags)
-    else:
-        _ragged[grid](table, rows, index, offsets, *about, **flags)
+    _gather[(len(out), triton.cdiv(dim, lanes))](
+        table,
+        rows,
+        index,
+        index if offsets is None else offsets,
+        present,
+        table if shift is None else shift,
+        table if scale is None else scale,
+        out,
+        table.stride(0),
+        out.stride(0),
+        mean_at,
+        SELF=write_self,
+        SELF_IN_MEAN=self_in_mean,
+        SCALED=scale is not None,
+        DIM=dim,
+        SIZE=index.shape[1] if offsets is None else 0,
+        LANES=lanes,
+        num_warps=1,
+    )
+
+
+@triton.jit
+def _rows(
+    table,
+    nodes,
+    shift,
+    scale,
+    out,
+    stride,
+    out_stride,
+    count,
+    DIM: tl.constexpr,
+    LANES: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    r = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    column = tl.program_id(1) * LANES + tl.arange(0, LANES)
+    inside = column < DIM
+    both = (r < count)[:, None] & inside[None, :]
+    node = tl.load(nodes + r, mask=r < count, other=0)
+    x = tl.load(table + node[:, None] * stride + column[None, :], mask=both, other=0.0).to(tl.float32)
+    shift = tl.load(shift + column, mask=inside, other=0.0)
+    scale = tl.load(scale + column, mask=inside, other=0.0)
+    tl.store(out + r[:, None] * out_stride + column[None, :], (x - shift[None, :]) * scale[None, :], mask=both)
+
+
+def scaled_rows(table: Tensor, nodes: Tensor, shift: Tensor, scale: Tensor, out: Tensor) -> None:
+    dim = table.shape[1]
+    if len(nodes) and dim:
+        lanes = min(LANES, triton.next_power_of_2(dim))
+        _rows[(triton.cdiv(len(nodes), ROWS), triton.cdiv(dim, lanes))](
+            table,
+            nodes,
+            shift,
+            scale,
+            out,
+            table.stride(0),
+            out.stride(0),
+            len(nodes),
+            DIM=dim,
+            LANES=lanes,
+            ROWS=ROWS,
+            num_warps=4,
+        )

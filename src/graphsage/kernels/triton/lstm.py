@@ -1,8 +1,8 @@
-"""One step of an LSTM for all rows, forward and backward: everything but the product with the hidden state.
+"""One step of an LSTM for all rows, forward and backward, without the product with the hidden state.
 
-What the input contributes to the gates was computed once for each row of a table; `order` says which one is next.
-Gates, states and gradients are kept in the table's order, so that nothing is moved and the weights' gradient is one
-product. Gates are torch's: input, forget, cell, output.
+The input's part of the gates was computed once for each row of a table; `order` gives the next row to read. Gates,
+states and gradients stay in the table's order, so that no row is moved and the weights' gradient is one product. Gates
+are in nn.LSTM's order: input, forget, cell, output.
 """
 
 import triton
@@ -20,6 +20,24 @@ def _tanh(x):
     e = tl.exp(-2.0 * tl.abs(x))
     t = (1.0 - e) / (1.0 + e)
     return tl.where(x < 0, -t, t)
+
+
+@triton.jit
+def _load(gates, DIM: tl.constexpr, inside):
+    """The four gates of a row, (LANES,) each."""
+    i = tl.load(gates, mask=inside, other=0.0)
+    f = tl.load(gates + DIM, mask=inside, other=0.0)
+    g = tl.load(gates + 2 * DIM, mask=inside, other=0.0)
+    o = tl.load(gates + 3 * DIM, mask=inside, other=0.0)
+    return i, f, g, o
+
+
+@triton.jit
+def _store(gates, i, f, g, o, DIM: tl.constexpr, inside):
+    tl.store(gates, i, mask=inside)
+    tl.store(gates + DIM, f, mask=inside)
+    tl.store(gates + 2 * DIM, g, mask=inside)
+    tl.store(gates + 3 * DIM, o, mask=inside)
 
 
 @triton.jit
@@ -44,18 +62,20 @@ def _forward(
     inside = c < DIM
     at = start + r * SIZE + tl.load(order + r * SIZE + step)
     here = gates + at * 4 * DIM + c
-    i = tl.load(here, mask=inside, other=0.0) + tl.load(bias + c, mask=inside, other=0.0)
-    f = tl.load(here + DIM, mask=inside, other=0.0) + tl.load(bias + DIM + c, mask=inside, other=0.0)
-    g = tl.load(here + 2 * DIM, mask=inside, other=0.0) + tl.load(bias + 2 * DIM + c, mask=inside, other=0.0)
-    o = tl.load(here + 3 * DIM, mask=inside, other=0.0) + tl.load(bias + 3 * DIM + c, mask=inside, other=0.0)
+    i, f, g, o = _load(here, DIM, inside)
+    bi, bf, bg, bo = _load(bias + c, DIM, inside)
+    i += bi
+    f += bf
+    g += bg
+    o += bo
     old_h = tl.zeros([LANES], tl.float32)
     old_c = tl.zeros([LANES], tl.float32)
     if not FIRST:
-        more = recurrent + r * 4 * DIM + c
-        i += tl.load(more, mask=inside, other=0.0)
-        f += tl.load(more + DIM, mask=inside, other=0.0)
-        g += tl.load(more + 2 * DIM, mask=inside, other=0.0)
-        o += tl.load(more + 3 * DIM, mask=inside, other=0.0)
+        ri, rf, rg, ro = _load(recurrent + r * 4 * DIM + c, DIM, inside)
+        i += ri
+        f += rf
+        g += rg
+        o += ro
         old_h = tl.load(hidden + r * DIM + c, mask=inside, other=0.0)
         old_c = tl.load(cell + r * DIM + c, mask=inside, other=0.0)
     i = _sigmoid(i)
@@ -63,10 +83,7 @@ def _forward(
     g = _tanh(g)
     o = _sigmoid(o)
     new_c = f * old_c + i * g
-    tl.store(here, i, mask=inside)
-    tl.store(here + DIM, f, mask=inside)
-    tl.store(here + 2 * DIM, g, mask=inside)
-    tl.store(here + 3 * DIM, o, mask=inside)
+    _store(here, i, f, g, o, DIM, inside)
     tl.store(before + at * DIM + c, old_h, mask=inside)
     tl.store(cells + at * DIM + c, old_c, mask=inside)
     tl.store(cell + r * DIM + c, new_c, mask=inside)
@@ -94,11 +111,7 @@ def _backward(
     c = tl.arange(0, LANES)
     inside = c < DIM
     at = start + r * SIZE + tl.load(order + r * SIZE + step)
-    here = gates + at * 4 * DIM + c
-    i = tl.load(here, mask=inside, other=0.0)
-    f = tl.load(here + DIM, mask=inside, other=0.0)
-    g = tl.load(here + 2 * DIM, mask=inside, other=0.0)
-    o = tl.load(here + 3 * DIM, mask=inside, other=0.0)
+    i, f, g, o = _load(gates + at * 4 * DIM + c, DIM, inside)
     old_c = tl.load(cells + at * DIM + c, mask=inside, other=0.0)
     t = _tanh(f * old_c + i * g)
     dh = tl.load(d_hidden + r * DIM + c, mask=inside, other=0.0)
@@ -110,16 +123,8 @@ def _backward(
     d_g = dc * i * (1.0 - g * g)
     d_o = dh * t * o * (1.0 - o)
     tl.store(d_cell + r * DIM + c, dc * f, mask=inside)
-    out = d_gates + r * 4 * DIM + c
-    there = d_table + at * 4 * DIM + c
-    tl.store(there, d_i, mask=inside)
-    tl.store(there + DIM, d_f, mask=inside)
-    tl.store(there + 2 * DIM, d_g, mask=inside)
-    tl.store(there + 3 * DIM, d_o, mask=inside)
-    tl.store(out, d_i, mask=inside)
-    tl.store(out + DIM, d_f, mask=inside)
-    tl.store(out + 2 * DIM, d_g, mask=inside)
-    tl.store(out + 3 * DIM, d_o, mask=inside)
+    _store(d_table + at * 4 * DIM + c, d_i, d_f, d_g, d_o, DIM, inside)
+    _store(d_gates + r * 4 * DIM + c, d_i, d_f, d_g, d_o, DIM, inside)
 
 
 def forward(

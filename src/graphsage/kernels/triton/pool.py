@@ -46,9 +46,9 @@ def forward(h: Tensor, bias: Tensor, present: Tensor, start: int, size: int) -> 
     return out, winner
 
 
-def backward(grad: Tensor, winner: Tensor, start: int, size: int, height: int, kind: torch.dtype) -> Tensor:
+def backward(grad: Tensor, winner: Tensor, start: int, size: int, height: int, dtype: torch.dtype) -> Tensor:
     count, dim = grad.shape
-    out = grad.new_empty(height, dim, dtype=kind)
+    out = grad.new_empty(height, dim, dtype=dtype)
     out[:start].zero_()
     out[start + count * size :].zero_()
     if count:

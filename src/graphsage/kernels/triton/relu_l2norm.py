@@ -7,14 +7,16 @@ from torch import Tensor
 
 
 @triton.jit
-def _forward(x, y, inverse, epsilon, RELU: tl.constexpr, UNIT: tl.constexpr, DIM: tl.constexpr, LANES: tl.constexpr):
+def _forward(
+    x, y, inverse, epsilon, RELU: tl.constexpr, NORMALIZE: tl.constexpr, DIM: tl.constexpr, LANES: tl.constexpr
+):
     r = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, LANES)
     inside = column < DIM
     h = tl.load(x + r * DIM + column, mask=inside, other=0.0)
     if RELU:
         h = tl.maximum(h, 0.0)
-    if UNIT:
+    if NORMALIZE:
         by = 1.0 / tl.maximum(tl.sqrt(tl.sum(h * h, axis=0)), epsilon)
         tl.store(inverse + r, by)
         h = h * by
@@ -23,14 +25,14 @@ def _forward(x, y, inverse, epsilon, RELU: tl.constexpr, UNIT: tl.constexpr, DIM
 
 @triton.jit
 def _backward(
-    grad, y, inverse, out, epsilon, RELU: tl.constexpr, UNIT: tl.constexpr, DIM: tl.constexpr, LANES: tl.constexpr
+    grad, y, inverse, out, epsilon, RELU: tl.constexpr, NORMALIZE: tl.constexpr, DIM: tl.constexpr, LANES: tl.constexpr
 ):
     r = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, LANES)
     inside = column < DIM
     g = tl.load(grad + r * DIM + column, mask=inside, other=0.0)
     h = tl.load(y + r * DIM + column, mask=inside, other=0.0)
-    if UNIT:
+    if NORMALIZE:
         by = tl.load(inverse + r)
         along = tl.sum(g * h, axis=0)
         along = tl.where(by * epsilon < 1.0, along, 0.0)  # below epsilon the length is a constant
@@ -40,17 +42,17 @@ def _backward(
     tl.store(out + r * DIM + column, g, mask=inside)
 
 
-def forward(x: Tensor, relu: bool, unit: bool, epsilon: float) -> tuple[Tensor, Tensor]:
+def forward(x: Tensor, relu: bool, normalize: bool, epsilon: float) -> tuple[Tensor, Tensor]:
     y, inverse = torch.empty_like(x), x.new_empty(len(x))
     if x.numel():
-        _forward[(len(x),)](x, y, inverse, epsilon, RELU=relu, UNIT=unit, **_shape(x))
+        _forward[(len(x),)](x, y, inverse, epsilon, RELU=relu, NORMALIZE=normalize, **_shape(x))
     return y, inverse
 
 
-def backward(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, unit: bool, epsilon: float) -> Tensor:
+def backward(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, normalize: bool, epsilon: float) -> Tensor:
     out = torch.empty_like(y)
     if y.numel():
-        _backward[(len(y),)](grad, y, inverse, out, epsilon, RELU=relu, UNIT=unit, **_shape(y))
+        _backward[(len(y),)](grad, y, inverse, out, epsilon, RELU=relu, NORMALIZE=normalize, **_shape(y))
     return out
 
 

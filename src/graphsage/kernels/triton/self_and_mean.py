@@ -6,7 +6,9 @@ from torch import Tensor
 
 
 @triton.jit
-def _forward(h, present, out, start, MIXED: tl.constexpr, DIM: tl.constexpr, SIZE: tl.constexpr, LANES: tl.constexpr):
+def _forward(
+    h, present, out, start, SELF_IN_MEAN: tl.constexpr, DIM: tl.constexpr, SIZE: tl.constexpr, LANES: tl.constexpr
+):
     r = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, LANES)
     inside = column < DIM
@@ -15,7 +17,7 @@ def _forward(h, present, out, start, MIXED: tl.constexpr, DIM: tl.constexpr, SIZ
     total = tl.zeros([LANES], tl.float32)
     for s in tl.static_range(SIZE):
         total += tl.load(h + (start + r * SIZE + s) * DIM + column, mask=inside & has, other=0.0)
-    if MIXED:
+    if SELF_IN_MEAN:
         tl.store(out + r * DIM + column, (total + own) / (SIZE * has + 1), mask=inside)
     else:
         tl.store(out + r * 2 * DIM + column, own, mask=inside)
@@ -24,7 +26,15 @@ def _forward(h, present, out, start, MIXED: tl.constexpr, DIM: tl.constexpr, SIZ
 
 @triton.jit
 def _backward(
-    grad, present, out, start, num_rows, MIXED: tl.constexpr, DIM: tl.constexpr, SIZE: tl.constexpr, LANES: tl.constexpr
+    grad,
+    present,
+    out,
+    start,
+    num_rows,
+    SELF_IN_MEAN: tl.constexpr,
+    DIM: tl.constexpr,
+    SIZE: tl.constexpr,
+    LANES: tl.constexpr,
 ):
     """One program a row of h: a target, a child of one, or neither."""
     m = tl.program_id(0).to(tl.int64)
@@ -35,7 +45,7 @@ def _backward(
     is_row = m < num_rows
     r = tl.where(is_child, child, tl.where(is_row, m, 0))
     has = tl.load(present + r) != 0
-    if MIXED:
+    if SELF_IN_MEAN:
         g = tl.load(grad + r * DIM + column, mask=inside, other=0.0) / (SIZE * has + 1)
     else:
         at = tl.where(is_child, DIM, 0)
@@ -44,19 +54,21 @@ def _backward(
     tl.store(out + m * DIM + column, g, mask=inside)
 
 
-def forward(h: Tensor, present: Tensor, start: int, size: int, mixed: bool) -> Tensor:
+def forward(h: Tensor, present: Tensor, start: int, size: int, self_in_mean: bool) -> Tensor:
     count, dim = len(present), h.shape[1]
-    out = h.new_empty(count, dim if mixed else 2 * dim)
+    out = h.new_empty(count, dim if self_in_mean else 2 * dim)
     if count:
-        _forward[(count,)](h, present, out, start, MIXED=mixed, SIZE=size, **_shape(dim))
+        _forward[(count,)](h, present, out, start, SELF_IN_MEAN=self_in_mean, SIZE=size, **_shape(dim))
     return out
 
 
-def backward(grad: Tensor, present: Tensor, start: int, size: int, mixed: bool, height: int) -> Tensor:
-    dim = grad.shape[1] if mixed else grad.shape[1] // 2
+def backward(grad: Tensor, present: Tensor, start: int, size: int, self_in_mean: bool, height: int) -> Tensor:
+    dim = grad.shape[1] if self_in_mean else grad.shape[1] // 2
     out = grad.new_empty(height, dim)
     if height:
-        _backward[(height,)](grad, present, out, start, len(present), MIXED=mixed, SIZE=size, **_shape(dim))
+        _backward[(height,)](
+            grad, present, out, start, len(present), SELF_IN_MEAN=self_in_mean, SIZE=size, **_shape(dim)
+        )
     return out
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from graphs import SEEDS, normal
-from graphsage.kernels import lstm_rows
-from graphsage.kernels.lstm_rows import lstm_over_rows
+from graphsage.kernels import lstm as lstm_module
+from graphsage.kernels.lstm import lstm_over_rows
 
 
 def outcome(lstm: nn.LSTM, h: Tensor, places: Tensor, grad: Tensor, fast: bool) -> list[Tensor | None]:
@@ -38,6 +38,6 @@ def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     lstm = nn.LSTM(3, 4, batch_first=True).double()
     given = (lstm, normal(0, 11, 3).double(), torch.randint(11, (23, 4)), normal(1, 23, 4).double())
     whole = [value.clone() for value in outcome(*given, fast=True) if value is not None]
-    monkeypatch.setattr(lstm_rows, "BLOCK_ROWS", 5)
-    monkeypatch.setattr(lstm_rows, "TABLE_ROWS", 3)
+    monkeypatch.setattr(lstm_module, "BLOCK_ROWS", 5)
+    monkeypatch.setattr(lstm_module, "TABLE_ROWS", 3)
     torch.testing.assert_close(whole, outcome(*given, fast=True))

@@ -1,4 +1,4 @@
-"""One hop of Algorithm 2, lines 2-7: draw every row's neighbors, and name the draws below them."""
+"""One hop of Algorithm 2, lines 2-7: draw every row's neighbors, and derive their keys."""
 
 import torch
 import triton
@@ -9,7 +9,7 @@ from graphsage.kernels.triton.random import derive, mix
 
 
 @triton.jit
-def _hop(
+def _sample_hop(
     indptr,
     indices,
     rows,
@@ -22,10 +22,10 @@ def _hop(
     num_rows,
     SIZE: tl.constexpr,
     LANES: tl.constexpr,
-    GROW: tl.constexpr,
+    EXTEND: tl.constexpr,
     EMPTY: tl.constexpr,
 ):
-    """One program a row. Floyd's method over the lanes of one warp (see kernels.sample.sample_offsets)."""
+    """One program per row. Floyd's method over the lanes of one warp (see kernels.sample.sample_offsets)."""
     r = tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, LANES).to(tl.int64)
     inside = lane < SIZE
@@ -49,7 +49,7 @@ def _hop(
     else:
         index = tl.load(indices + start + chosen, mask=inside & (degree > 0), other=0).to(tl.int64)
         index = tl.where(degree > 0, index, v)
-    if GROW:
+    if EXTEND:
         tl.store(out_rows + r, v)
         tl.store(out_keys + r, key)
         children = num_rows + r * SIZE + lane
@@ -61,18 +61,18 @@ def _hop(
     tl.store(out_draw + r, draw)
 
 
-def hop(
-    indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, step: int, size: int, grow: bool
+def sample_hop(
+    indptr: Tensor, indices: Tensor, rows: Tensor, keys: Tensor, step: int, size: int, extend: bool
 ) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:
-    """`step` is what leads from a row's key to its draw. With `grow`: rows and keys followed by those drawn."""
+    """`step` is added to a row's key before mixing. With `extend`: rows and keys, followed by those drawn."""
     count = len(rows)
     rows, keys = rows.contiguous(), keys.contiguous()
     draw = torch.empty_like(keys)
     present = torch.empty(count, dtype=torch.bool, device=keys.device)
-    out_rows = keys.new_empty(count * (1 + size) if grow else (count, size))
-    out_keys = torch.empty_like(out_rows) if grow else None
+    out_rows = keys.new_empty(count * (1 + size) if extend else (count, size))
+    out_keys = torch.empty_like(out_rows) if extend else None
     if count:
-        _hop[(count,)](
+        _sample_hop[(count,)](
             indptr,
             indices,
             rows,
@@ -85,7 +85,7 @@ def hop(
             count,
             SIZE=size,
             LANES=triton.next_power_of_2(size),
-            GROW=grow,
+            EXTEND=extend,
             EMPTY=indices.numel() == 0,
             num_warps=1,
         )
