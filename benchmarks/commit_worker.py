@@ -36,9 +36,9 @@ HOMES: dict[str, tuple[str, ...]] = {
     "create_store": ("graphsage.live.store",),
     "LiveGraph": ("graphsage.live.store",),
     "LiveEncoder": ("graphsage.live.embed",),
-    "Cap": ("graphsage.live.cap",),
+    "Cap": ("graphsage.live.cap", "graphsage.live.adjacency"),
     "Target": ("graphsage.live.reading", "graphsage.live.overlay_view"),
-    "node_key": ("graphsage.live.keys",),
+    "node_key": ("graphsage.live.keys", "graphsage.graph.ids"),
 }
 """The modules that may define a name, old homes first."""
 

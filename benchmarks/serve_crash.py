@@ -29,8 +29,8 @@ from serve_process import surroundings, write_result
 
 from graphsage.errors import GraphSageError
 from graphsage.graph.build import from_edges
+from graphsage.live.adjacency import Cap
 from graphsage.live.backup import verify
-from graphsage.live.cap import Cap
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.faults import POINTS, arm
 from graphsage.live.journal import START, Journal
@@ -77,7 +77,7 @@ def write_until_killed(folder: Path, number: int, fault: str, pipe: int) -> None
             if count % 4 == 3:
                 gone = f"w{number}-{writer}-{count - 2}"
                 os.write(pipe, f"?{gone}\n".encode())  # from now on it may or may not be there
-                live.apply(Change(gone=(gone,)))
+                live.apply(Change(removed_nodes=(gone,)))
                 os.write(pipe, f"-{gone}\n".encode())
 
     threads = [threading.Thread(target=write, args=(writer,), daemon=True) for writer in range(WRITERS)]

@@ -18,7 +18,7 @@ import uvloop
 from serve_process import Connection, Server, one, quantiles, request_bytes, serving, surroundings, write_result
 
 from graphsage.inference.model import load
-from graphsage.inference.training_data import open_own
+from graphsage.inference.run_data import open_training_data
 
 EDGES = 10
 
@@ -57,7 +57,7 @@ class Tally:
 
 def bodies(run: Path, nodes: int, count: int) -> list[bytes]:
     """Requests with nodes made of other nodes' texts and edges to random nodes, all different."""
-    data = open_own(load(run).about)
+    data = open_training_data(load(run).about)
     draw = random.Random(0)
     ids = [str(data.graph.id_of(row)) for row in range(data.graph.num_nodes)]
     made = []

@@ -26,11 +26,11 @@ def measure(nodes: int) -> dict[str, Any]:
     import torch
     from serve_crash import change, first_graph
 
+    from graphsage.graph.ids import node_key
     from graphsage.inference.model import Model
     from graphsage.inference.nearest import NearestIndex
-    from graphsage.live.cap import Cap
+    from graphsage.live.adjacency import Cap
     from graphsage.live.embed import LiveEncoder
-    from graphsage.live.keys import node_key
     from graphsage.live.overlay_view import Target
     from graphsage.live.store import LiveGraph, create_store
     from graphsage.model.encoder import Encoder, EncoderConfig

@@ -23,7 +23,7 @@ from scipy.stats import theilslopes
 from serve_process import Connection, Server, one, quantiles, request_bytes, serving, surroundings, write_result
 
 from graphsage.inference.model import load
-from graphsage.inference.training_data import open_own
+from graphsage.inference.run_data import open_training_data
 
 KEPT = 200  # nodes that a writer leaves in the graph before it deletes its oldest: the graph stays as large as it is
 
@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/serve/soak.json"))
     options = parser.parse_args()
     where = surroundings()
-    data = open_own(load(options.run).about)
+    data = open_training_data(load(options.run).about)
     ids = [str(data.graph.id_of(row)) for row in range(data.graph.num_nodes)]
     mixed = [Mixed(number, ids, data.columns) for number in range(options.clients)]
     with (

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.node_order import InRuns, renumbered
-from graphsage.graph.check import check_graph
+from graphsage.graph.build import check_graph
 from planted import planted_graph
 
 

@@ -19,7 +19,7 @@ from graphsage.graph.storage import save_graph
 from graphsage.inference.export import graph_for
 from graphsage.inference.model import load
 from graphsage.inference.out_of_core import embed as out_of_core
-from graphsage.live.from_data import store_from_data
+from graphsage.live.node_features import store_from_data
 from graphsage.tables.spec import TableSpec
 from small_tables import COLUMNS, ROLES, SMALL, edge_rows, node_rows, write_csv
 
@@ -110,14 +110,14 @@ def test_the_answers_are_those_of_the_tables_parsed_split_and_capped_again(run: 
     spec = TableSpec.from_dict(fresh.about["tables"])
     data = open_tables(spec)
     graph = graph_for(fresh, data)
-    own = model.own_data()
+    own = model.run_data()
     assert own.capped is not None
     assert own.capped.num_stored_edges < own.graph.num_stored_edges
     for how in ("exact", "sampled"):
         assert model.embed(inference=how).equal(fresh.embed(graph, inference=how))
-    assert model.own_split().codes.equal(data.split("time").codes)
-    assert model.own_split().cutoff == data.split("time").cutoff
-    assert model.evaluate(model.own_graph(), model.own_split()) == fresh.evaluate(graph, data.split("time"))
+    assert model.run_split().codes.equal(data.split("time").codes)
+    assert model.run_split().cutoff == data.split("time").cutoff
+    assert model.evaluate(model.run_graph(), model.run_split()) == fresh.evaluate(graph, data.split("time"))
     store_from_data(tmp_path / "kept", model, own.dataset, own.graph)
     store_from_data(tmp_path / "parsed", fresh, data, graph)
     live = [files(tmp_path / name / "generation-000001") for name in ("kept", "parsed")]
@@ -141,7 +141,7 @@ def test_reordered_tables_change_nothing_and_are_named_once(
     with pytest.warns(UserWarning, match="nodes.csv, edges.csv changed after training"):
         load(run).embed(nodes=[0])
     data = open_tables(TableSpec.from_dict(load(run).about["tables"]))  # by id, the split is the same
-    assert load(run).own_split(data.graph).codes.equal(data.split("time").codes)
+    assert load(run).run_split(data.graph).codes.equal(data.split("time").codes)
 
 
 def test_an_edited_cell_of_the_same_length_is_noticed_and_a_new_date_of_the_file_is_not(

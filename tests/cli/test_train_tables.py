@@ -186,7 +186,7 @@ def test_unseen_categories_words_and_missing_numbers_are_handled(model: Model) -
 
 
 def test_edges_alone_change_the_vectors_of_old_nodes(model: Model) -> None:
-    before = model.embed(model.own_graph(), [0])
+    before = model.embed(model.run_graph(), [0])
     after = model.embed(None, [0], new_edges={"source": ["node-0"] * 3, "target": ["node-1", "node-2", "node-4"]})
     assert after.shape == before.shape
     assert not torch.allclose(before, after, atol=1e-3)

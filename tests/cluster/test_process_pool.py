@@ -104,7 +104,7 @@ def test_an_error_in_a_worker_is_the_error_of_the_command(
     save_graph(Graph.open(graph).replace(features=torch.full((80, 6), 1e30)), other)
     wild = Model(encoder_of(EncoderConfig(dim=8, normalize="never"), 6), None, SamplingConfig(max_degree=None))
     with pytest.raises(DataError, match="float16 cannot hold"):
-        embed_in_blocks(wild, other, tmp_path / "work", budget=BUDGET, executor=pool, store="float16")
+        embed_in_blocks(wild, other, tmp_path / "work", budget=BUDGET, executor=pool, layer_dtype="float16")
 
 
 def test_one_worker_needs_no_process() -> None:

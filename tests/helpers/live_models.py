@@ -11,7 +11,7 @@ from encoders import encoder_of
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
 from graphsage.inference.model import Model
-from graphsage.live.cap import BaseCap, Cap
+from graphsage.live.adjacency import BaseCap, Cap
 from graphsage.live.embed import LiveEncoder
 from graphsage.live.generation import generation_of, with_text_ids
 from graphsage.live.overlay import Overlay

@@ -20,7 +20,7 @@ from graphsage.features.pipeline import FeaturePlan, Step
 from graphsage.features.text import TfidfSvd
 from graphsage.graph.build import from_edges
 from graphsage.inference.model import Model
-from graphsage.live.rows import fingerprint
+from graphsage.live.node_features import fingerprint
 from graphsage.live.store import create_store
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.model.heads import ClassHead

@@ -64,13 +64,13 @@ def test_suffixes_are_read_in_any_case_and_may_be_fewer() -> None:
 
 
 def test_a_write_that_fails_half_way_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def disk_full(table: object, path: Path) -> None:
+    def disk_full(path: Path, schema: object) -> None:
         path.write_text("half")
         raise OSError(28, "No space left on device")
 
     write_table(tmp_path / "t.csv", {"id": IDS})
     before = (tmp_path / "t.csv").read_bytes()
-    monkeypatch.setattr(pyarrow.csv, "write_csv", disk_full)
+    monkeypatch.setattr(pyarrow.csv, "CSVWriter", disk_full)
     with pytest.raises(OutputError, match="No space left"):
         write_table(tmp_path / "t.csv", {"id": IDS})
     assert (tmp_path / "t.csv").read_bytes() == before

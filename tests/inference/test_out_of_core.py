@@ -174,8 +174,8 @@ def test_work_of_another_model_or_graph_is_refused(ring: tuple[Model, Path], tmp
     other = model_of(encoder_of(EncoderConfig(dim=8), 6, seed=1))
     with pytest.raises(DataError, match="another model; delete it to begin anew"):
         embed_in_blocks(other, path, tmp_path / "work", budget=Budget(900))
-    with pytest.raises(DataError, match="another type of layers"):
-        embed_in_blocks(model, path, tmp_path / "work", budget=Budget(900), store="float16")
+    with pytest.raises(DataError, match="another layer dtype"):
+        embed_in_blocks(model, path, tmp_path / "work", budget=Budget(900), layer_dtype="float16")
     save_graph(Graph.from_edges([(0, 1)], 60, features=normal(1, 60, 6)), path)
     with pytest.raises(DataError, match="another graph"):
         embed_in_blocks(model, path, tmp_path / "work", budget=Budget(900))
@@ -188,7 +188,7 @@ def test_two_commands_do_not_share_a_folder(ring: tuple[Model, Path], tmp_path: 
 
 def test_layers_may_be_stored_in_half_precision(ring: tuple[Model, Path], tmp_path: Path) -> None:
     z = whole(embed_in_blocks(*ring, tmp_path / "a", budget=Budget(900)))
-    found = embed_in_blocks(*ring, tmp_path / "b", budget=Budget(900), store="float16")
+    found = embed_in_blocks(*ring, tmp_path / "b", budget=Budget(900), layer_dtype="float16")
     assert [stage.type for stage in found.work.stages] == ["float16"] * (len(found.work.stages) - 1) + ["float32"]
     torch.testing.assert_close(whole(found), z, atol=2e-3, rtol=0)
     assert not torch.equal(whole(found), z)
@@ -198,8 +198,8 @@ def test_numbers_beyond_half_precision_are_an_error(tmp_path: Path) -> None:
     graph = star(3).replace(features=torch.full((4, 2), 1e30))
     save_graph(graph, tmp_path / "graph")
     model = model_of(encoder_of(EncoderConfig(dim=4, normalize="never", last_activation=False), 2))
-    with pytest.raises(DataError, match="layer 1 has numbers that float16 cannot hold; use --layer-dtype float32"):
-        embed_in_blocks(model, tmp_path / "graph", tmp_path / "work", budget=Budget(900), store="float16")
+    with pytest.raises(DataError, match="layer 1 has numbers that float16 cannot hold; choose the layer dtype float32"):
+        embed_in_blocks(model, tmp_path / "graph", tmp_path / "work", budget=Budget(900), layer_dtype="float16")
 
 
 def test_too_little_memory_is_refused_with_the_least_that_works(ring: tuple[Model, Path], tmp_path: Path) -> None:

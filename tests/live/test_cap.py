@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from graphs import SEEDS, edge_set, graphs
 from graphsage.graph import cap as module
 from graphsage.graph.build import from_edges
-from graphsage.graph.cap import CAPS, CapRule, cap_degrees
-from graphsage.graph.external import runs
-from graphsage.graph.external.cap import cap_files
+from graphsage.graph.cap import CAPS, CapRule, cap_degrees, cap_files
+from graphsage.graph.external import csr
 from graphsage.graph.graph import Graph
 from graphsage.graph.storage import save_graph
-from graphsage.live.adjacency import Adjacency
-from graphsage.live.cap import BaseCap, Cap
+from graphsage.live.adjacency import Adjacency, BaseCap, Cap
 from graphsage.live.generation import Generation, generation_of, with_text_ids
 
 Edges = set[tuple[int, int]]
@@ -50,7 +48,7 @@ def on_disk(graph: Graph, limit: int, seed: int, cap: str) -> Edges:
         folder = Path(name)
         save_graph(graph, folder / "graph")
         if not cap_files(
-            runs.Adjacency.open(folder / "graph"),
+            csr.CsrFiles.open(folder / "graph"),
             folder / "capped",
             limit,
             seed=seed,

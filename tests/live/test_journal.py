@@ -15,14 +15,14 @@ from live_models import features_of
 
 CHANGES = [
     Change((NodeChange("a", features_of("a"), {"word": "π", "none": None}, 2),), (("a", "b"),)),
-    Change(cut=(("a", "b"),)),
-    Change((NodeChange("c", None, {"x": 1.5}), NodeChange("d", features_of("d"), None, (0, 2))), gone=("a",)),
+    Change(removed_edges=(("a", "b"),)),
+    Change((NodeChange("c", None, {"x": 1.5}), NodeChange("d", features_of("d"), None, (0, 2))), removed_nodes=("a",)),
 ]
 
 
 def said(change: Change) -> tuple[object, ...]:
     nodes = [(n.id, None if n.features is None else n.features.tolist(), n.attributes, n.label) for n in change.nodes]
-    return nodes, change.edges, change.cut, change.gone
+    return nodes, change.edges, change.removed_edges, change.removed_nodes
 
 
 def filled(path: Path, count: int = 9) -> list[tuple[object, ...]]:

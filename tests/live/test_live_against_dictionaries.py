@@ -12,10 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from graphsage.graph.ids import node_key
 from graphsage.live import store
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.embed import LiveEncoder
-from graphsage.live.keys import node_key
 from graphsage.live.materialize import whole
 from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph
@@ -90,20 +90,20 @@ class AgainstDictionaries(RuleBasedStateMachine):
         u, v = sorted(self.edges)[pick % len(self.edges)]
         if turned and not self.directed:
             u, v = v, u
-        self.make(Change(cut=((u, v),)))
+        self.make(Change(removed_edges=((u, v),)))
         self.edges.discard(self.edge(u, v))
 
     @rule(u=NAMES, v=NAMES)
     def cut_what_may_not_be_there(self, u: str, v: str) -> None:
         if u in self.nodes and v in self.nodes:
-            self.make(Change(cut=((u, v),)))
+            self.make(Change(removed_edges=((u, v),)))
             self.edges.discard(self.edge(u, v))
 
     @precondition(lambda self: len(self.nodes) > 1)
     @rule(pick=st.integers(0, 99))
     def delete_node(self, pick: int) -> None:
         id = list(self.nodes)[pick % len(self.nodes)]
-        self.make(Change(gone=(id,)))
+        self.make(Change(removed_nodes=(id,)))
         del self.nodes[id]
         self.edges = {pair for pair in self.edges if id not in pair}
         del self.said[id], self.labels[id]

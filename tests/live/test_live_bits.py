@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from encoders import encoder_of
 from graphs import SEEDS
 from graphsage.graph.build import from_edges
+from graphsage.graph.ids import node_key
 from graphsage.inference.model import Model
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.deterministic_matmul import ROWS, BlockLinear, deterministic
 from graphsage.live.embed import LiveEncoder
-from graphsage.live.keys import node_key
 from graphsage.live.overlay import Overlay
 from graphsage.live.overlay_view import Target
 from graphsage.model.aggregators import AGGREGATORS

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from graphsage.errors import DataError, OutputError, StoreError, UnknownNodeError
+from graphsage.live.adjacency import Cap
 from graphsage.live.backup import backup, restore, verify
-from graphsage.live.cap import Cap
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.faults import POINTS, arm
 from graphsage.live.materialize import whole
@@ -59,9 +59,9 @@ def test_creating_twice_is_refused(live: LiveGraph) -> None:
     ("change", "error", "sentence"),
     [
         (Change(edges=(("n0", "nobody"),)), UnknownNodeError, r"edges\[0\] has a target that is not in the graph"),
-        (Change(cut=(("n0", "n1"), ("nobody", "n1"))), UnknownNodeError, r"cut\[1\] has a source"),
-        (Change(gone=("nobody",)), UnknownNodeError, r"gone\[0\]"),
-        (Change(gone=("n0", "n0")), UnknownNodeError, r"gone\[1\]"),
+        (Change(removed_edges=(("n0", "n1"), ("nobody", "n1"))), UnknownNodeError, r"cut\[1\] has a source"),
+        (Change(removed_nodes=("nobody",)), UnknownNodeError, r"gone\[0\]"),
+        (Change(removed_nodes=("n0", "n0")), UnknownNodeError, r"gone\[1\]"),
         (Change((NodeChange("new"),)), DataError, r"nodes\[0\] is new and needs features"),
         (Change((NodeChange("new", features_of("x")[:2]),)), DataError, f"must have {WIDTH} features; got 2"),
         (Change((NodeChange("", features_of("x")),)), DataError, "id of 1 to 512"),
@@ -71,7 +71,7 @@ def test_creating_twice_is_refused(live: LiveGraph) -> None:
 def test_a_change_that_cannot_be_made_is_refused_and_nothing_of_it_is_kept(
     live: LiveGraph, change: Change, error: type[Exception], sentence: str
 ) -> None:
-    both = Change((node("half"), *change.nodes), change.edges, change.cut, change.gone)
+    both = Change((node("half"), *change.nodes), change.edges, change.removed_edges, change.removed_nodes)
     with pytest.raises(error, match=sentence.replace(r"nodes\[0\]", r"nodes\[1\]")):
         live.apply(both)
     assert live.version.sequence == 0
@@ -86,7 +86,7 @@ def test_changes_of_one_group_see_each_other(live: LiveGraph) -> None:
         for change in (
             Change((node("new"),)),
             Change(edges=(("new", "n0"),)),
-            Change(gone=("new",)),
+            Change(removed_nodes=("new",)),
             Change(edges=(("new", "n0"),)),
         )
     ]
@@ -115,7 +115,7 @@ def test_compaction_goes_on_beside_writes_and_loses_nothing(live: LiveGraph) -> 
             id = f"w{name}-{count}"
             live.apply(Change((node(id),), ((id, "n0"), (id, f"n{count % 6}"))))
             if count % 3 == 0:
-                live.apply(Change(gone=(id,)))
+                live.apply(Change(removed_nodes=(id,)))
             count += 1
         made.append((name, count))
 
@@ -155,9 +155,9 @@ def test_reading_with_another_cap_is_reading_a_graph_built_with_it(live: LiveGra
 def test_a_backup_restores_to_the_same_graph(live: LiveGraph, tmp_path: Path) -> None:
     live.apply(Change((node("new"),), (("new", "n0"),)))
     live.compact()
-    live.apply(Change(gone=("n5",)))
+    live.apply(Change(removed_nodes=("n5",)))
     assert live.backup(tmp_path / "copy").sequence == 2
-    live.apply(Change(gone=("n4",)))  # after the backup
+    live.apply(Change(removed_nodes=("n4",)))  # after the backup
     live.close()
     with pytest.raises(OutputError, match="already there"):
         backup(live.folder, tmp_path / "copy")

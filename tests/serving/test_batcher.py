@@ -61,7 +61,7 @@ def test_a_change_does_not_wait_while_a_batch_is_computed(
     asked = ready.batcher.submit(Job(["node-1"]))
     assert paused.reached.wait(60)
     other = NodeChange("node-1", np.ones(ready.model.rows.width, np.float32))
-    made = ready.live.submit(Change((other,), gone=("node-7",))).result(60)
+    made = ready.live.submit(Change((other,), removed_nodes=("node-7",))).result(60)
     paused.going.set()
     answer = asked.result(60)
     assert (before.version.sequence, answer.version.sequence, made.sequence) == (0, 0, 1)

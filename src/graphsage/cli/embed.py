@@ -107,8 +107,8 @@ def _embed_in_blocks(
     from graphsage.cli.embed_blocks import embed
     from graphsage.cli.opening import open_run
     from graphsage.cli.output import block_progress, print_json
-    from graphsage.inference.export import label_column
-    from graphsage.inference.out_of_core.export import embedding_batches, write_batches
+    from graphsage.inference.export import label_column, write_batches
+    from graphsage.inference.out_of_core.embed import embedding_batches
 
     opened = open_run(asked.run, asked.data, "cpu")
     if with_prediction:

@@ -88,7 +88,7 @@ def embed(opened: "Opened", blocks: Blocks, work: Path) -> "Embedded":
             work,
             memory=memory,
             workers=workers,
-            store=blocks.layer_dtype or "float32",
+            layer_dtype=blocks.layer_dtype or "float32",
             executor=executor,
             on_block=on_block,
             capped=capped,

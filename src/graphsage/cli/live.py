@@ -37,7 +37,7 @@ def create_command(run: Run, folder: Copy, data: OtherData = None, json: Json = 
     from graphsage.cli.output import working
     from graphsage.errors import OutputError
     from graphsage.live.backup import verify
-    from graphsage.live.from_data import store_from_data
+    from graphsage.live.node_features import store_from_data
 
     if folder.exists():
         raise OutputError(f"{folder} is already there; choose another folder")
@@ -67,7 +67,7 @@ def restore_command(copy: Store, to: Copy, json: Json = False) -> None:
 def compact_command(folder: Store, json: Json = False) -> None:
     """Write the changes in the journal into a new generation. A running service does it by itself."""
     from graphsage.cli.output import working
-    from graphsage.live.cap import Cap
+    from graphsage.live.adjacency import Cap
     from graphsage.live.store import LiveGraph
 
     with working(f"compacting {folder}"), LiveGraph(folder, Cap(None, "symmetric", 0)) as live:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from graphsage.graph.graph import Graph
     from graphsage.graph.split import Split
     from graphsage.inference.model import Model
-    from graphsage.inference.stored_data import OwnData
+    from graphsage.inference.run_data import RunData
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Opened:
     graph: "Graph"
     spec: str
     own: bool
-    stored: "OwnData | None" = None
+    stored: "RunData | None" = None
 
     def split(self, name: str | None) -> tuple[str, "Split"]:
         """A split by name; by default the run's own, or that of other data."""
@@ -79,7 +79,7 @@ def open_run(run: Path, data: str | None, device: str) -> Opened:
 
         model = load_run(run, device)
         if data is None:
-            stored = model.own_data()
+            stored = model.run_data()
             spec = str(model.about.get("data") or run)
             opened = Opened(model, stored.dataset, stored.graph, spec, True, stored)
         else:

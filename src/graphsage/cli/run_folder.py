@@ -20,7 +20,7 @@ RUN_FILES = (
     "log.jsonl",
     "run.toml",
 )
-DATA_FOLDER = "data"  # the graph that the run keeps; `train` replaces it (inference.stored_data)
+DATA_FOLDER = "data"  # the graph that the run keeps; `train` replaces it (inference.run_data)
 JOB_FILE = ".job.part"  # which job began the run; named as what a killed process leaves behind
 
 

@@ -92,8 +92,8 @@ def _make_store(run: Path, folder: Path, data: str | None) -> None:
     """The live graph, made of data where it is not there yet."""
     from graphsage.cli.opening import open_run
     from graphsage.cli.output import say, working
-    from graphsage.live.from_data import store_from_data
     from graphsage.live.manifest import is_store
+    from graphsage.live.node_features import store_from_data
 
     if is_store(folder):
         if data is not None:

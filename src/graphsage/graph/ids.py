@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
@@ -136,3 +137,14 @@ class NodeIds:
         if "ids_text" in arrays and "ids_offsets" in arrays:
             return cls(None, arrays["ids_text"].view(np.uint8), arrays["ids_offsets"].view(np.int64))
         return None
+
+
+IntArray = npt.NDArray[np.int64]
+
+
+def node_key(id: str) -> int:
+    return int.from_bytes(blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True)
+
+
+def node_keys(ids: Iterable[str]) -> IntArray:
+    return np.fromiter((node_key(id) for id in ids), np.int64)

@@ -32,7 +32,7 @@ FORMAT = 2  # 2: the released code's weight is one block-diagonal module, with o
 def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
     """Each file is written whole or not at all, `config.json` last: it names the others' checksums.
 
-    `data` is the checksum of the manifest of the graph that the run keeps (`inference.stored_data`).
+    `data` is the checksum of the manifest of the graph that the run keeps (`inference.run_data`).
     """
     encoder, head = model.encoder, model.head
     if data is None and model.folder == folder.absolute():  # the run keeps its graph

@@ -1,7 +1,8 @@
 """A model's results as files: whole or not at all, in the format that the file's suffix names."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ from torch import Tensor
 from graphsage.atomic import atomic_file
 from graphsage.datasets.dataset import Dataset
 from graphsage.errors import ConfigError, DataError
+from graphsage.graph.external.row_file import RowWriter
 from graphsage.graph.graph import Graph
 from graphsage.inference.model import Model
 
 Column = Sequence[Any] | npt.NDArray[Any]
 """N values, N lists of words or numbers, or an (N, D) array."""
+Batch = Mapping[str, Column]
+"""Columns of equal length."""
 
 
 def graph_for(model: Model, data: Dataset) -> Graph:
@@ -96,18 +100,23 @@ def class_names(model: Model, count: int) -> tuple[str, ...]:
     return model.class_names or tuple(map(str, range(count)))
 
 
-def write_table(path: str | Path, columns: Mapping[str, Column]) -> list[Path]:
+def write_table(path: str | Path, columns: Batch) -> list[Path]:
     """Write columns of equal length to a .parquet, .csv, .npy or .txt (word2vec) file, and return the files made.
 
-    An (N, D) column is a list in Parquet, D columns `name_0`... in CSV, and the whole array in .npy, which has room
-    for just one; its `id` column goes to `.ids.json` beside it.
+    An (N, D) column is a list in Parquet, and D columns `name_0`... in CSV. .npy holds one array, and the `id` column
+    goes to `.ids.json` beside it.
     """
+    return write_batches(path, [columns], len(next(iter(columns.values()))))
+
+
+def write_batches(path: str | Path, batches: Iterable[Batch], count: int) -> list[Path]:
+    """`write_table` of all batches, one after the other; `count` is their rows together. One batch is in memory."""
     path = Path(path)
-    return [*check_suffix(path)(path, columns), path]
+    return [*check_suffix(path)(path, iter(batches), count), path]
 
 
 def check_suffix(path: str | Path, known: Sequence[str] | None = None) -> Callable[..., list[Path]]:
-    """The writer for a file's suffix; a suffix outside `known` is an error, best found before the work is done."""
+    """The writer for a file's suffix. A suffix outside `known` is an error; check it before a long computation."""
     suffix = Path(path).suffix.lower()
     known = tuple(_WRITERS) if known is None else known
     if suffix not in known:
@@ -115,15 +124,35 @@ def check_suffix(path: str | Path, known: Sequence[str] | None = None) -> Callab
     return _WRITERS[suffix]
 
 
-def _write_parquet(path: Path, columns: Mapping[str, Column]) -> list[Path]:
+def _write_parquet(path: Path, batches: Iterator[Batch], count: int) -> list[Path]:
     import pyarrow.parquet
 
-    with atomic_file(path) as temporary:
-        pyarrow.parquet.write_table(parquet_table(columns), temporary)
+    return _write_tables(path, map(_parquet_table, batches), pyarrow.parquet.ParquetWriter)
+
+
+def _write_csv(path: Path, batches: Iterator[Batch], count: int) -> list[Path]:
+    import pyarrow.csv
+
+    return _write_tables(path, map(_csv_table, batches), pyarrow.csv.CSVWriter)
+
+
+def _write_tables(path: Path, tables: Iterator[Any], make_writer: Callable[[Path, Any], Any]) -> list[Path]:
+    """All with the columns of the first."""
+    import pyarrow as pa
+
+    with atomic_file(path) as temporary, ExitStack() as stack:
+        writer = schema = None
+        for table in tables:
+            if writer is None:
+                # A first batch of unknown classes only would say nothing about their type.
+                fields = [pa.field(f.name, pa.string() if pa.types.is_null(f.type) else f.type) for f in table.schema]
+                schema = pa.schema(fields)
+                writer = stack.enter_context(make_writer(temporary, schema))
+            writer.write_table(table.cast(schema))
     return []
 
 
-def parquet_table(columns: Mapping[str, Column]) -> Any:
+def _parquet_table(columns: Batch) -> Any:
     """Columns as an Arrow table; a matrix is a column of lists of one length."""
     import pyarrow as pa
 
@@ -136,16 +165,8 @@ def parquet_table(columns: Mapping[str, Column]) -> Any:
     return pa.table({name: arrow(values) for name, values in columns.items()})
 
 
-def _write_csv(path: Path, columns: Mapping[str, Column]) -> list[Path]:
-    import pyarrow.csv
-
-    with atomic_file(path) as temporary:
-        pyarrow.csv.write_csv(csv_table(columns), temporary)
-    return []
-
-
-def csv_table(columns: Mapping[str, Column]) -> Any:
-    """Columns as an Arrow table; a matrix is a column for each of its own, a list one word."""
+def _csv_table(columns: Batch) -> Any:
+    """Columns as an Arrow table; each column of a matrix is one of its own, and a list is joined by semicolons."""
     import pyarrow as pa
 
     flat: dict[str, Any] = {}
@@ -159,48 +180,56 @@ def csv_table(columns: Mapping[str, Column]) -> Any:
     return pa.table(flat)
 
 
-def _write_npy(path: Path, columns: Mapping[str, Column]) -> list[Path]:
-    matrices = [values for values in columns.values() if isinstance(values, np.ndarray) and values.ndim == 2]
-    if len(matrices) != 1 or set(columns) - {"id"} != {n for n, v in columns.items() if v is matrices[0]}:
-        raise ConfigError(f"{path}: .npy holds one array and nothing else; write .parquet or .csv")
-    with atomic_file(path) as temporary, temporary.open("wb") as file:
-        np.save(file, matrices[0])
-    made = []
-    if "id" in columns:
-        beside = path.with_suffix(".ids.json")
-        with atomic_file(beside) as temporary:
-            ids = columns["id"]
-            listed = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
-            temporary.write_text(json.dumps(listed, ensure_ascii=False) + "\n", encoding="utf-8")
-        made.append(beside)
-    return made
+def _write_npy(path: Path, batches: Iterator[Batch], count: int) -> list[Path]:
+    beside = path.with_suffix(".ids.json")
+    with ExitStack() as stack:
+        matrix = stack.enter_context(atomic_file(path))
+        writer, ids = None, None
+        for batch in batches:
+            z = next((values for name, values in batch.items() if name != "id"), None)
+            if len({*batch} - {"id"}) != 1 or not isinstance(z, np.ndarray) or z.ndim != 2:
+                raise ConfigError(f"{path}: .npy holds one array and nothing else; write .parquet or .csv")
+            if writer is None:
+                writer = stack.enter_context(RowWriter(matrix, z.dtype, z.shape[1:]))
+                if "id" in batch:
+                    ids = stack.enter_context(stack.enter_context(atomic_file(beside)).open("w", encoding="utf-8"))
+            if ids is not None:
+                ids.write("[" if writer.count == 0 else ", ")
+                ids.write(json.dumps(_listed(batch["id"]), ensure_ascii=False)[1:-1])
+            writer.write(z)
+        if ids is not None:
+            ids.write("]\n")
+    return [] if ids is None else [beside]
 
 
-def _write_word2vec(path: Path, columns: Mapping[str, Column]) -> list[Path]:
-    """The text format of word2vec: a line `N D`, then an id and its numbers a line. gensim and many others open it."""
-    ids, z = [str(value) for value in columns["id"]], columns.get("embedding")
-    if not isinstance(z, np.ndarray) or set(columns) != {"id", "embedding"}:
-        raise ConfigError(f"{path}: .txt (word2vec's format) holds embeddings only; write .parquet or .csv")
+def _write_word2vec(path: Path, batches: Iterator[Batch], count: int) -> list[Path]:
+    """word2vec's text format, which gensim reads: a line `N D`, then per line an id and its numbers."""
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.write(f"{len(ids)} {z.shape[1]}\n")
-        file.writelines(word2vec_lines(path, ids, z))
+        for number, batch in enumerate(batches):
+            z = batch.get("embedding")
+            if not isinstance(z, np.ndarray) or set(batch) != {"id", "embedding"}:
+                raise ConfigError(f"{path}: .txt (word2vec's format) holds embeddings only; write .parquet or .csv")
+            if number == 0:
+                file.write(f"{count} {z.shape[1]}\n")
+            for value, row in zip(map(str, batch["id"]), z.tolist(), strict=True):
+                if value.split() != [value]:
+                    raise DataError(
+                        f"{path}: word2vec's format cannot hold the id {value!r} (white space); write .parquet"
+                    )
+                file.write(f"{value} {' '.join(f'{x:.8g}' for x in row)}\n")
     return []
 
 
-def word2vec_lines(path: Path, ids: Sequence[str], z: npt.NDArray[Any]) -> Iterator[str]:
-    """A line for each id and its numbers; an id that the format cannot hold is an error."""
-    for value, row in zip(ids, z.tolist(), strict=True):
-        if not value or value.split() != [value]:
-            raise DataError(f"{path}: word2vec's format cannot hold the id {value!r} (white space); write .parquet")
-        yield f"{value} {' '.join(f'{number:.8g}' for number in row)}\n"
-
-
-_WRITERS: dict[str, Callable[..., list[Path]]] = {
+_WRITERS: dict[str, Callable[[Path, Iterator[Batch], int], list[Path]]] = {
     ".parquet": _write_parquet,
     ".csv": _write_csv,
     ".npy": _write_npy,
     ".txt": _write_word2vec,
 }
+
+
+def _listed(values: Column) -> list[Any]:
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
 def _word(item: Any) -> str:

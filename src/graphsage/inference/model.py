@@ -14,8 +14,8 @@ from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.evaluation.probe import Probe
 from graphsage.features.degree import degree_features
 from graphsage.features.pipeline import FittedFeatures
+from graphsage.graph.build import check_graph
 from graphsage.graph.cap import cap_degrees
-from graphsage.graph.check import check_graph
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
 from graphsage.inference.embed import embed_exact, embed_sampled
@@ -26,7 +26,7 @@ from graphsage.sampling.minibatch import SamplingConfig
 
 if TYPE_CHECKING:
     from graphsage.inference.new_rows import Attached
-    from graphsage.inference.stored_data import OwnData
+    from graphsage.inference.run_data import RunData
 
 THRESHOLD = 0.5  # a label is predicted where its probability is above
 
@@ -51,7 +51,7 @@ class Model:
 
     _last: tuple[Graph, Graph, Graph] | None = field(default=None, repr=False)
     """The last graph asked about, the same on the model's device, and capped: asking again costs nothing."""
-    _own: "OwnData | None" = field(default=None, repr=False)
+    _own: "RunData | None" = field(default=None, repr=False)
     _drawn: tuple[Graph, Graph] | None = field(default=None, repr=False)
     """A graph and its neighbor lists after the degree cap: they are not drawn again."""
 
@@ -83,7 +83,7 @@ class Model:
         graph, and by default only the new nodes are embedded, in the order of their table.
         'exact' reads all neighbors; 'sampled' draws them as in training, at a fixed cost a node.
         """
-        graph = self.own_graph() if graph is None else graph
+        graph = self.run_graph() if graph is None else graph
         if new_nodes is not None or new_edges is not None:
             attached = self.attach(graph, new_nodes, new_edges)
             graph = attached.graph
@@ -105,29 +105,29 @@ class Model:
             raise ConfigError(f"inference must be exact or sampled; got {how!r}")
         return z.cpu()
 
-    def own_graph(self) -> Graph:
+    def run_graph(self) -> Graph:
         """The graph the model was trained on, with features. A model that was loaded from a run reads it there."""
         known = self._own is not None
-        own = self.own_data()
+        own = self.run_data()
         if own.remark is not None and not known:
             warnings.warn(own.remark, stacklevel=2)
         return own.graph
 
-    def own_split(self, graph: Graph | None = None) -> Split:
+    def run_split(self, graph: Graph | None = None) -> Split:
         """The split the model was trained with, for its own graph or, by node id, for another one."""
         if self.folder is None:
             raise DataError(
                 "only a run keeps its split; train with out=FOLDER, or keep the split that you trained with"
             )
-        own = self.own_data()
+        own = self.run_data()
         return own.split if graph is None or graph is own.graph else own.split_of(graph)
 
-    def own_data(self) -> "OwnData":
+    def run_data(self) -> "RunData":
         """The data the model was trained on, opened once."""
         if self._own is None:
-            from graphsage.inference.stored_data import open_own_data
+            from graphsage.inference.run_data import open_run_data
 
-            self._own = open_own_data(self)
+            self._own = open_run_data(self)
             if self._own.capped is not None:
                 self._drawn = self._own.graph, self._own.capped
         return self._own
@@ -135,7 +135,7 @@ class Model:
     def attach(self, graph: Graph | None, new_nodes: Any = None, new_edges: Any = None) -> "Attached":
         """`graph` grown by tables of new nodes and edges; without a graph, one of the new rows alone."""
         from graphsage.inference.new_rows import attach
-        from graphsage.inference.training_data import table_spec
+        from graphsage.inference.run_data import table_spec
 
         attached = attach(graph, self.features, new_nodes, new_edges, table_spec(self.about))
         if attached.ignored:

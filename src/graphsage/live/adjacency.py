@@ -4,15 +4,41 @@
 never changed, so that a copy of the dictionaries is a snapshot.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 
-from graphsage.graph.cap import NO_THRESHOLD
-from graphsage.live.cap import BaseCap
+from graphsage.graph.cap import NO_THRESHOLD, CapRule, capped
+from graphsage.graph.graph import Graph
+from graphsage.graph.ids import IntArray
 from graphsage.live.generation import Generation
-from graphsage.live.keys import Rows
+from graphsage.sampling.minibatch import SamplingConfig
 
-_NOBODY: Rows = np.zeros(0, np.int64)
+_NOBODY: IntArray = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Cap:
+    """How a model caps degrees."""
+
+    max_degree: int | None
+    kind: str
+    seed: int
+
+    @staticmethod
+    def of(sampling: SamplingConfig, seed: int) -> "Cap":
+        return Cap(sampling.max_degree, sampling.cap, seed)
+
+
+class BaseCap:
+    """The surviving edges of a generation as a CSR, and the smallest priorities of every hub, ascending."""
+
+    def __init__(self, graph: Graph, keys: IntArray, cap: Cap) -> None:
+        self.rule = CapRule(cap.max_degree, cap.kind, cap.seed, graph.directed)
+        shown, best = capped(graph, self.rule, torch.tensor(keys))
+        self.indptr, self.indices = shown.indptr.numpy(), shown.indices.numpy()
+        self.best: dict[int, IntArray] = {hub: found.numpy() for hub, found in best.items()}
 
 
 class Adjacency:
@@ -20,14 +46,14 @@ class Adjacency:
         self._base, self._cap, self._rule, self._keys, self._below = base, cap, cap.rule, keys, below
         self._directed = base.graph.directed
         self._indptr, self._indices = base.graph.indptr.numpy(), base.graph.indices.numpy()
-        self.lists: dict[int, Rows] = {}
-        self.shown: dict[int, Rows] = {}
-        self._best: dict[int, Rows | None] = {}
+        self.lists: dict[int, IntArray] = {}
+        self.shown: dict[int, IntArray] = {}
+        self._best: dict[int, IntArray | None] = {}
         self._hearers: dict[int, set[int]] = {}  # directed graphs: rows that began to list a row
 
     # Reading
 
-    def neighbors(self, row: int) -> Rows:
+    def neighbors(self, row: int) -> IntArray:
         """All neighbors, ascending."""
         found = self.lists.get(row)
         if found is not None:
@@ -36,7 +62,7 @@ class Adjacency:
             return self._below.neighbors(row)
         return self._indices[self._indptr[row] : self._indptr[row + 1]]
 
-    def capped(self, row: int) -> Rows:
+    def capped(self, row: int) -> IntArray:
         """Those that the degree cap leaves, ascending: what inference reads."""
         found = self.shown.get(row)
         if found is not None:
@@ -51,7 +77,7 @@ class Adjacency:
             return found
         return int(self._base.keys[row]) if self._below is None else self._below.key_of(row)
 
-    def keys_of(self, rows: Rows) -> Rows:
+    def keys_of(self, rows: IntArray) -> IntArray:
         keys = self._base.keys[np.minimum(rows, self._base.num_nodes - 1)]
         for place in np.flatnonzero(rows >= self._base.num_nodes).tolist():
             keys[place] = self.key_of(int(rows[place]))
@@ -140,16 +166,16 @@ class Adjacency:
         best = self._best_of(row)
         return NO_THRESHOLD if best is None else int(best[-1])
 
-    def _best_of(self, row: int) -> Rows | None:
+    def _best_of(self, row: int) -> IntArray | None:
         if row in self._best:
             return self._best[row]
         return self._cap.best.get(row) if self._below is None else self._below._best_of(row)
 
-    def _priorities(self, row: int, others: Rows) -> Rows:
+    def _priorities(self, row: int, others: IntArray) -> IntArray:
         keys = torch.tensor([self.key_of(row)]), torch.from_numpy(self.keys_of(others))
         return self._rule.priorities(*keys).numpy()
 
-    def _smallest(self, numbers: Rows) -> Rows:
+    def _smallest(self, numbers: IntArray) -> IntArray:
         return self._rule.best(torch.from_numpy(numbers)).numpy()
 
     def _survives(self, row: int, other: int) -> bool:
@@ -196,16 +222,16 @@ class Adjacency:
                     self.shown[back] = _with(self.capped(back), row)
 
 
-def _place(rows: Rows, row: int) -> int:
+def _place(rows: IntArray, row: int) -> int:
     return int(rows.searchsorted(row))
 
 
-def _holds(rows: Rows, row: int) -> bool:
+def _holds(rows: IntArray, row: int) -> bool:
     place = _place(rows, row)
     return place < len(rows) and int(rows[place]) == row
 
 
-def _with(rows: Rows, row: int) -> Rows:
+def _with(rows: IntArray, row: int) -> IntArray:
     place = _place(rows, row)
     if place < len(rows) and int(rows[place]) == row:
         return rows
@@ -214,7 +240,7 @@ def _with(rows: Rows, row: int) -> Rows:
     return grown
 
 
-def _without(rows: Rows, row: int) -> Rows:
+def _without(rows: IntArray, row: int) -> IntArray:
     place = _place(rows, row)
     if place == len(rows) or int(rows[place]) != row:
         return rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphsage.atomic import atomic_folder
 from graphsage.errors import DataError, OutputError, StoreError
-from graphsage.graph.check import check_graph
+from graphsage.graph.build import check_graph
 from graphsage.live.generation import checksums, open_generation
 from graphsage.live.journal import JOURNAL, Journal, open_journal
 from graphsage.live.manifest import Manifest, lock_store, read_manifest, sync_folder, write_manifest

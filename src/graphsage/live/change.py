@@ -1,7 +1,7 @@
 """A change: what one accepted request does to the graph, whole or not at all, and its form in the journal."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from graphsage.errors import StoreError
 
+LONGEST_ID = 512  # characters
 Floats = npt.NDArray[np.float32]
 
 
@@ -25,15 +26,15 @@ class NodeChange:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Applied in this order: nodes, edges, edges that go, nodes that go (with their edges).
+    """Applied in this order: nodes, edges, removed edges, removed nodes (with their edges).
 
-    An edge is (source, target); in an undirected graph the order says nothing.
+    An edge is (source, target); in an undirected graph the order has no meaning.
     """
 
     nodes: tuple[NodeChange, ...] = ()
     edges: tuple[tuple[str, str], ...] = ()
-    cut: tuple[tuple[str, str], ...] = ()
-    gone: tuple[str, ...] = field(default=())
+    removed_edges: tuple[tuple[str, str], ...] = ()
+    removed_nodes: tuple[str, ...] = ()
 
     def encode(self) -> tuple[bytes, bytes]:
         """JSON, and the features one after the other as little-endian float32."""
@@ -47,7 +48,7 @@ class Change:
             if node.label is not None:
                 said["label"] = node.label
             nodes.append(said)
-        body = {"nodes": nodes, "edges": self.edges, "cut": self.cut, "gone": self.gone}
+        body = {"nodes": nodes, "edges": self.edges, "cut": self.removed_edges, "gone": self.removed_nodes}
         floats = [node.features.astype("<f4").tobytes() for node in self.nodes if node.features is not None]
         shown = {name: value for name, value in body.items() if value}
         return json.dumps(shown, separators=(",", ":"), allow_nan=False).encode("ascii"), b"".join(floats)

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,10 @@ import numpy.typing as npt
 from graphsage.atomic import atomic_folder
 from graphsage.errors import StoreError
 from graphsage.graph.graph import Graph
-from graphsage.graph.ids import NodeIds
+from graphsage.graph.ids import IntArray, NodeIds, node_key, node_keys
 from graphsage.graph.storage import load_array, open_graph, save_graph
+from graphsage.inference.fingerprint import checksum
 from graphsage.live.faults import fault
-from graphsage.live.keys import Rows, node_key, node_keys
 from graphsage.live.manifest import sync_folder
 
 _ARRAYS = ("keys", "order", "attributes_text", "attributes_offsets")
@@ -28,21 +27,21 @@ class Generation:
     """`keys` (N,) name the nodes' draws; `order` sorts them, so that an id is found without a table in memory."""
 
     graph: Graph
-    keys: Rows
-    order: Rows
+    keys: IntArray
+    order: IntArray
     attributes_text: npt.NDArray[np.uint8]
-    attributes_offsets: Rows
+    attributes_offsets: IntArray
 
     @property
     def num_nodes(self) -> int:
         return self.graph.num_nodes
 
     @cached_property
-    def _sorted(self) -> Rows:
+    def _sorted(self) -> IntArray:
         return self.keys[self.order]
 
     @cached_property
-    def reverse(self) -> tuple[Rows, Rows]:
+    def reverse(self) -> tuple[IntArray, IntArray]:
         """The rows that list each row, as a CSR: who hears from it. The same as the graph where edges go both ways."""
         rows = np.repeat(np.arange(self.num_nodes), np.diff(self.graph.indptr.numpy()))
         columns = self.graph.indices.numpy()
@@ -122,12 +121,7 @@ def with_text_ids(graph: Graph) -> Graph:
 
 def checksums(folder: Path) -> dict[str, str]:
     """sha256 of every file below `folder`, by its place there."""
-    sums = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            with path.open("rb") as file:
-                sums[path.relative_to(folder).as_posix()] = file_digest(file, "sha256").hexdigest()
-    return sums
+    return {path.relative_to(folder).as_posix(): checksum(path) for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def _json(attributes: Mapping[str, Any]) -> bytes:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,3 +72,13 @@ def sync_folder(folder: Path) -> None:
 def lock_store(store: Path) -> FileLock:
     """Held by the one process that owns a store."""
     return lock_folder(store, StoreError, "one process owns a live graph, stop that one or ask it over HTTP")
+
+
+def clean(store: Path, manifest: Manifest) -> None:
+    """Remove generations that `manifest` does not name, and files that a crash left incomplete."""
+    for path in store.iterdir():
+        left = path.name.startswith(".") and path.name.endswith((".part", ".old", ".part.json"))
+        if path.is_dir() and (left or (path.name.startswith("generation-") and path.name != manifest.folder)):
+            shutil.rmtree(path)
+        elif left and path.is_file():
+            path.unlink()

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 
 from graphsage.graph.graph import Graph
-from graphsage.graph.ids import NodeIds
-from graphsage.live.keys import Rows
+from graphsage.graph.ids import IntArray, NodeIds
 from graphsage.live.overlay import Overlay
 
 
@@ -16,7 +15,7 @@ class Whole:
     """`rows` are the live graph's rows that the rows of `graph` were."""
 
     graph: Graph
-    rows: Rows
+    rows: IntArray
 
 
 def whole(overlay: Overlay, *, capped: bool = False) -> Whole:
@@ -38,7 +37,7 @@ def whole(overlay: Overlay, *, capped: bool = False) -> Whole:
     return Whole(graph.replace(ids=ids, labels=_labels(overlay, rows), class_names=base.graph.class_names), rows)
 
 
-def _lists(overlay: Overlay, capped: bool, number: Rows, rows: Rows) -> tuple[Rows, Rows]:
+def _lists(overlay: Overlay, capped: bool, number: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
     n = overlay.base.num_nodes
     changed = overlay.adjacency.shown if capped else overlay.adjacency.lists
     if capped:
@@ -58,7 +57,7 @@ def _lists(overlay: Overlay, capped: bool, number: Rows, rows: Rows) -> tuple[Ro
     return np.concatenate([[0], np.cumsum(counts)]), number[column[order]].astype(kind)
 
 
-def _labels(overlay: Overlay, rows: Rows) -> torch.Tensor | None:
+def _labels(overlay: Overlay, rows: IntArray) -> torch.Tensor | None:
     labels = overlay.base.graph.labels
     if labels is None:
         return None

@@ -11,11 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphsage.live.adjacency import Adjacency
-from graphsage.live.cap import BaseCap
+from graphsage.graph.ids import IntArray, node_key
+from graphsage.live.adjacency import Adjacency, BaseCap
 from graphsage.live.change import Change, Floats, NodeChange
 from graphsage.live.generation import Generation
-from graphsage.live.keys import Rows, node_key
 
 
 class Overlay:
@@ -44,6 +43,16 @@ class Overlay:
             child.features[row] = child._rounded(features)
         child.adjacency.visit(row, list(dict.fromkeys(neighbors)))
         return child, row
+
+    def snapshot(self) -> "Overlay":
+        """A copy that changes do not affect: they replace arrays and never write into one."""
+        copied = Overlay(self.base, self.cap)
+        copied.num_rows = self.num_rows
+        copied.keys.update(self.keys)
+        copied.adjacency.lists, copied.adjacency.shown = dict(self.adjacency.lists), dict(self.adjacency.shown)
+        for name in ("features", "attributes", "labels", "rows", "ids", "gone"):
+            setattr(copied, name, getattr(self, name).copy())
+        return copied
 
     # Reading
 
@@ -80,7 +89,7 @@ class Overlay:
             return tuple(torch.nonzero(labels[row]).flatten().tolist())
         return None if int(labels[row]) < 0 else int(labels[row])
 
-    def feature_rows(self, rows: Rows) -> Tensor:
+    def feature_rows(self, rows: IntArray) -> Tensor:
         """x_v of `rows`, (R, D) float32."""
         table = self.base.graph.features
         if table is None:
@@ -141,14 +150,14 @@ class Overlay:
             self.add_node(node)
         for source, target in change.edges:
             self.adjacency.join(self._row(source), self._row(target))
-        for source, target in change.cut:
+        for source, target in change.removed_edges:
             self.adjacency.cut(self._row(source), self._row(target))
-        for id in change.gone:
+        for id in change.removed_nodes:
             self.remove_node(id)
 
     def _is_arrival(self, change: Change) -> bool:
         """One new node with its edges, by far the most frequent change: all its edges are made at once."""
-        if len(change.nodes) != 1 or change.cut or change.gone:
+        if len(change.nodes) != 1 or change.removed_edges or change.removed_nodes:
             return False
         id = change.nodes[0].id
         return self.find(id) is None and all(target == id != source for source, target in change.edges)

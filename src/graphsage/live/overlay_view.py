@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from graphsage.features.degree import degree_features
+from graphsage.graph.ids import IntArray
 from graphsage.kernels.neighborhood import Hoods, Minibatch, compact, joined_rows, reindexed
-from graphsage.live.keys import Rows
 from graphsage.live.overlay import Overlay
 
 _SHIFT = 40
@@ -82,7 +82,7 @@ class OverlayView:
         rows = nodes & _MASK
         return torch.where(rows < self._main.num_rows, rows, nodes)
 
-    def _tables(self, nodes: Rows) -> list[Tensor]:
+    def _tables(self, nodes: IntArray) -> list[Tensor]:
         rows = nodes & _MASK
         table = self._main.feature_rows(np.minimum(rows, self._main.num_rows - 1))
         for here in np.flatnonzero(rows >= self._main.num_rows).tolist():

@@ -13,18 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphsage.errors import GraphSageError, StoreError
+from graphsage.errors import DataError, GraphSageError, StoreError, UnknownNodeError
 from graphsage.graph.graph import Graph
-from graphsage.live.cap import BaseCap, Cap
-from graphsage.live.change import Change
-from graphsage.live.check import Checker
+from graphsage.live.adjacency import BaseCap, Cap
+from graphsage.live.change import LONGEST_ID, Change
 from graphsage.live.faults import fault
 from graphsage.live.generation import Generation, open_generation, with_text_ids, write_generation
 from graphsage.live.journal import JOURNAL, START, Journal, open_journal
-from graphsage.live.manifest import Manifest, is_store, lock_store, read_manifest, write_manifest
+from graphsage.live.manifest import Manifest, clean, is_store, lock_store, read_manifest, write_manifest
 from graphsage.live.materialize import whole
 from graphsage.live.overlay import Overlay
-from graphsage.live.snapshot import clean, snapshot
 
 GROUP = 256  # changes journaled with one fsync at most
 _CATCH_UP = 64  # changes that may be left for the moment when everybody waits
@@ -111,7 +109,7 @@ class LiveGraph:
     def frozen(self) -> tuple[Overlay, Version]:
         """A copy that stays as it is while changes go on."""
         with self.reading() as (overlay, version):
-            return snapshot(overlay), version
+            return overlay.snapshot(), version
 
     # Changing
 
@@ -251,3 +249,50 @@ class LiveGraph:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Checker:
+    """Checks the changes of one group, each as if those before it were made already."""
+
+    def __init__(self, overlay: Overlay) -> None:
+        self._overlay = overlay
+        self._pending: dict[str, bool] = {}
+        graph = overlay.base.graph
+        self._width, self._classes, self._many = graph.num_features, graph.num_classes, graph.multilabel
+
+    def check(self, change: Change) -> None:
+        """Refuse the change, naming the place of what is wrong in it, never its content."""
+        pending: dict[str, bool] = {}
+
+        def there(id: str) -> bool:
+            for known in (pending, self._pending):
+                if id in known:
+                    return known[id]
+            return self._overlay.find(id) is not None
+
+        self._check_nodes(change, there, pending)
+        for what, pairs in (("edges", change.edges), ("cut", change.removed_edges)):
+            for place, pair in enumerate(pairs):
+                for end, id in zip(("source", "target"), pair, strict=True):
+                    if not there(id):
+                        raise UnknownNodeError(f"{what}[{place}] has a {end} that is not in the graph; add it first")
+        for place, id in enumerate(change.removed_nodes):
+            if not there(id):
+                raise UnknownNodeError(f"gone[{place}] is not in the graph")
+            pending[id] = False
+        self._pending |= pending
+
+    def _check_nodes(self, change: Change, there: Callable[[str], bool], pending: dict[str, bool]) -> None:
+        for place, node in enumerate(change.nodes):
+            if not node.id or len(node.id) > LONGEST_ID:
+                raise DataError(f"nodes[{place}] must have an id of 1 to {LONGEST_ID} characters")
+            if node.features is None:
+                if self._width and not there(node.id):
+                    raise DataError(f"nodes[{place}] is new and needs features")
+            elif len(node.features) != self._width:
+                raise DataError(f"nodes[{place}] must have {self._width} features; got {len(node.features)}")
+            if node.label is not None:
+                labels = node.label if isinstance(node.label, tuple) else (node.label,)
+                if isinstance(node.label, tuple) != self._many or not all(0 <= c < self._classes for c in labels):
+                    raise DataError(f"nodes[{place}] has a label that the graph does not know")
+            pending[node.id] = True

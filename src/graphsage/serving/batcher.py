@@ -11,10 +11,10 @@ from typing import Any
 from torch import Tensor
 
 from graphsage.errors import GraphSageError
-from graphsage.live.keys import node_key
+from graphsage.graph.ids import node_key
+from graphsage.live.node_features import RowError
 from graphsage.live.overlay import Overlay
 from graphsage.live.overlay_view import Target
-from graphsage.live.rows import RowError
 from graphsage.live.store import LiveGraph, Version
 from graphsage.serving.metrics import Metrics
 from graphsage.serving.problem import Problem, retry

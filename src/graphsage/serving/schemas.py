@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-from graphsage.live.check import LONGEST_ID
+from graphsage.live.change import LONGEST_ID
 from graphsage.serving.settings import Settings
 
 _LIMITS = Settings()

@@ -11,9 +11,9 @@ from torch import Tensor
 from graphsage.errors import BundleError
 from graphsage.inference.export import class_names
 from graphsage.inference.model import THRESHOLD, Model, load
-from graphsage.live.cap import Cap
+from graphsage.live.adjacency import Cap
 from graphsage.live.embed import LiveEncoder
-from graphsage.live.rows import Rows, fingerprint
+from graphsage.live.node_features import NodeFeatures, fingerprint
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Loaded:
 
     version: str
     encoder: LiveEncoder
-    rows: Rows
+    rows: NodeFeatures
     cap: Cap
     classes: tuple[str, ...]
     multilabel: bool
@@ -68,7 +68,7 @@ def ready(model: Model, version: str, inference: str | None = None) -> Loaded:
     return Loaded(
         version,
         encoder,
-        Rows(model),
+        NodeFeatures(model),
         Cap.of(model.sampling, model.seed),
         names,
         model.multilabel,

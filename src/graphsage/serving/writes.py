@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from graphsage.live.change import Change, NodeChange
-from graphsage.live.rows import RowError
+from graphsage.live.node_features import RowError
 from graphsage.serving import schemas
 from graphsage.serving.answers import changed
 from graphsage.serving.json_route import LeanRoute
@@ -23,8 +23,8 @@ End = Annotated[str, Query(min_length=1, max_length=512)]
 
 async def make(service: Service, change: Change) -> Response:
     version = await asyncio.wrap_future(service.live.submit(change))
-    ends = [end for pair in (*change.edges, *change.cut) for end in pair]
-    service.follower.touch([*(node.id for node in change.nodes), *ends, *change.gone])
+    ends = [end for pair in (*change.edges, *change.removed_edges) for end in pair]
+    service.follower.touch([*(node.id for node in change.nodes), *ends, *change.removed_nodes])
     service.metrics.changes.inc()
     return changed(service.model, version)
 
@@ -56,13 +56,13 @@ async def put_edges(request: Request, asked: schemas.PutEdges) -> Response:
 @router.delete("/v1/edges", response_model=schemas.Changed)
 async def delete_edge(request: Request, source: End, target: End) -> Response:
     """Take an edge away; one that is not there is no error."""
-    return await make(service_of(request), Change(cut=((source, target),)))
+    return await make(service_of(request), Change(removed_edges=((source, target),)))
 
 
 @router.delete("/v1/nodes/{id:path}", response_model=schemas.Changed)
 async def delete_node(request: Request, id: NodeId) -> Response:
     """Delete a node and all its edges."""
-    return await make(service_of(request), Change(gone=(id,)))
+    return await make(service_of(request), Change(removed_nodes=(id,)))
 
 
 def _label(service: Service, label: str | list[str] | None, place: int) -> int | tuple[int, ...] | None:

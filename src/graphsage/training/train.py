@@ -17,8 +17,8 @@ from graphsage.errors import ConfigError, DataError
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.features.scaler import fit_scaler
+from graphsage.graph.build import check_graph
 from graphsage.graph.cap import cap_degrees
-from graphsage.graph.check import check_graph
 from graphsage.graph.graph import Graph
 from graphsage.graph.paging import exceeds_memory, read_ahead
 from graphsage.graph.split import Split, training_graph
@@ -147,7 +147,7 @@ def set_up(
 
 def _keep_data(folder: Path, run: Run, data: Graph | Dataset, split_name: str, keep: bool | None) -> str:
     """Write the run's data into its folder; the checksum of its manifest."""
-    from graphsage.inference.stored_data import KEEP_BYTES, graph_bytes, keep_data  # loads pyarrow: 40 MB
+    from graphsage.inference.run_data import KEEP_BYTES, graph_bytes, keep_data  # loads pyarrow: 40 MB
 
     model, here, capped = run.model, run.graph, None
     lists = Graph(here.indptr, here.indices, directed=here.directed)
@@ -158,7 +158,7 @@ def _keep_data(folder: Path, run: Run, data: Graph | Dataset, split_name: str, k
 
 
 def _split_name(data: Graph | Dataset, split: Split | str | None, about: dict[str, Any]) -> str:
-    from graphsage.inference.stored_data import OWN_SPLIT
+    from graphsage.inference.run_data import OWN_SPLIT
 
     if isinstance(split, str) or "split" in about:
         return split if isinstance(split, str) else str(about["split"])

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from graphs import graphs, star
 from graphsage.errors import ConfigError
-from graphsage.graph.cap import CAPS, cap_degrees
-from graphsage.graph.external.cap import cap_files
-from graphsage.graph.external.runs import Adjacency
+from graphsage.graph.cap import CAPS, cap_degrees, cap_files
+from graphsage.graph.external.csr import CsrFiles
 from graphsage.graph.graph import Graph
 from graphsage.graph.storage import save_graph
 
@@ -24,7 +23,7 @@ def test_both_keep_the_same_edges_in_runs_of_any_size(graph: Graph, most: int, c
         save_graph(graph, folder / "graph")
         save_graph(capped, folder / "memory")
         made = cap_files(
-            Adjacency.open(folder / "graph"),
+            CsrFiles.open(folder / "graph"),
             folder / "disk",
             most,
             seed=seed,
@@ -42,7 +41,7 @@ def test_both_keep_the_same_edges_in_runs_of_any_size(graph: Graph, most: int, c
 
 def test_no_cap_and_wrong_caps(tmp_path: Path) -> None:
     save_graph(star(5), tmp_path / "graph")
-    adjacency = Adjacency.open(tmp_path / "graph")
+    adjacency = CsrFiles.open(tmp_path / "graph")
     assert not cap_files(adjacency, tmp_path / "out", None, seed=0, cap="row", directed=False)
     with pytest.raises(ConfigError, match="cap must be one of"):
         cap_files(adjacency, tmp_path / "out", 2, seed=0, cap="best", directed=False)

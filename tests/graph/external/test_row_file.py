@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsage.errors import ConfigError, DataError, GraphError
+from graphsage.graph.external.csr import CsrFiles, cut
 from graphsage.graph.external.row_file import RowFile, RowWriter
-from graphsage.graph.external.runs import Adjacency, cut
 from graphsage.graph.external.size import parse_size, shown_size
 from graphsage.graph.graph import Graph
 from graphsage.graph.storage import save_graph
@@ -55,10 +55,10 @@ def test_damaged_adjacency_is_named_before_it_is_used(tmp_path: Path) -> None:
     save_graph(Graph.from_edges([(0, 1), (1, 2)], 3), tmp_path / "g")
     np.save(tmp_path / "g" / "indices.npy", np.array([1, 0, 7, 1], np.int32))
     with pytest.raises(GraphError, match=r"indices.npy is damaged: it names a node beyond 2"):
-        Adjacency.open(tmp_path / "g").neighbors(0, 4)
+        CsrFiles.open(tmp_path / "g").neighbors(0, 4)
     np.save(tmp_path / "g" / "indptr.npy", np.array([0, 3, 1, 4]))
     with pytest.raises(GraphError, match=r"indptr.npy is damaged at node 1"):
-        Adjacency.open(tmp_path / "g").pointers(0, 3)
+        CsrFiles.open(tmp_path / "g").pointers(0, 3)
 
 
 @given(st.lists(st.integers(1, 9), max_size=20), st.integers(1, 30))

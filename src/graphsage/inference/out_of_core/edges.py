@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from graphsage.graph.external.csr import CsrFiles, cut
 from graphsage.graph.external.row_file import Array
-from graphsage.graph.external.runs import Adjacency, cut
 
 RUN_EDGES, RUN_ROWS = 1 << 19, 1 << 14  # reduced at once
 EDGE_BYTES = 8  # kept for each edge of a block
@@ -16,7 +16,7 @@ _SPARSE = 4  # below one edge for so many rows, only the rows that have one are 
 
 
 @dataclass(frozen=True)
-class Run:
+class EdgeRun:
     """Rows start..stop of the block. Their edges lie by source block: `bounds[j]` to `bounds[j + 1]` are those of
     block j, by row within it. `rows` count from `start`."""
 
@@ -47,7 +47,7 @@ class Run:
             here += F.embedding_bag(index, table, torch.from_numpy(ends), mode=kind, include_last_offset=True)
 
 
-def block_runs(adjacency: Adjacency, pointers: Array, source_rows: int) -> list[Run]:
+def block_runs(adjacency: CsrFiles, pointers: Array, source_rows: int) -> list[EdgeRun]:
     """All edges of the rows whose `pointers` are given, cut into runs and sorted by source block."""
     blocks = -(-adjacency.num_nodes // source_rows)
     runs = []
@@ -62,5 +62,5 @@ def block_runs(adjacency: Adjacency, pointers: Array, source_rows: int) -> list[
             found, rows = found[order], rows[order]
         else:
             bounds = np.array([0, last - first])
-        runs.append(Run(a, b, found, rows, bounds))
+        runs.append(EdgeRun(a, b, found, rows, bounds))
     return runs

@@ -7,20 +7,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from graphsage.errors import ConfigError, DataError
-from graphsage.graph.external.cap import EDGE_BYTES, cap_files
+from graphsage.graph.cap import EDGE_BYTES, cap_files
+from graphsage.graph.external.csr import CsrFiles
 from graphsage.graph.external.row_file import RowFile
-from graphsage.graph.external.runs import Adjacency
 from graphsage.graph.external.size import shown_size
+from graphsage.graph.graph import Graph
 from graphsage.graph.storage import open_graph
+from graphsage.inference.export import Batch, decided_column, embedding_columns, label_column
 from graphsage.inference.model import Model, check_identity, input_tables
-from graphsage.inference.out_of_core.identity import graph_identity, model_identity
 from graphsage.inference.out_of_core.infer import infer_block
 from graphsage.inference.out_of_core.plan import PROCESS_BYTES, Budget, plan_stages
-from graphsage.inference.out_of_core.tables import CHUNK_ROWS, BlockRows
-from graphsage.inference.out_of_core.work import Work, locked
+from graphsage.inference.out_of_core.row_sources import CHUNK_ROWS, BlockRows
+from graphsage.inference.out_of_core.work import WorkFolder, graph_identity, locked, model_identity
 
 Progress = Callable[[int, int], None]
 
@@ -49,7 +51,7 @@ class InProcess:
 class Embedded:
     """z of every node, in files."""
 
-    work: Work
+    work: WorkFolder
     kept: int
     """Blocks that an earlier run had done."""
     damaged: int
@@ -83,7 +85,7 @@ def embed_in_blocks(
     memory: int | None = None,
     budget: Budget | None = None,
     workers: int = 1,
-    store: str = "float32",
+    layer_dtype: str = "float32",
     executor: Executor | None = None,
     on_block: Progress | None = None,
     capped: Path | None = None,
@@ -91,14 +93,14 @@ def embed_in_blocks(
     """z of every node of the graph folder `graph`, exactly, with at most `memory` bytes for all workers together.
 
     Everything goes to the folder `work`. Where that holds a part of the same work, only what is missing is computed;
-    work of another model or graph is refused. `store` is the type of the layers between ('float32' or 'float16').
+    work of another model or graph is refused. `layer_dtype` is the type of the layers between ('float32' or 'float16').
     `budget` says directly how much memory blocks may take. `capped` is a folder with the neighbor lists after the
     degree cap, if they have been drawn already.
     """
     folder, graph = Path(work).absolute(), Path(graph).absolute()
     runs = executor or InProcess()
     with locked(folder):
-        plan = _prepared(model, graph, folder, memory, budget, workers, store, runs.slots, capped)
+        plan = _prepared(model, graph, folder, memory, budget, workers, layer_dtype, runs.slots, capped)
         return _computed(plan, runs, on_block)
 
 
@@ -109,10 +111,10 @@ def _prepared(
     memory: int | None,
     budget: Budget | None,
     workers: int,
-    store: str,
+    layer_dtype: str,
     slots: int,
     capped: Path | None,
-) -> Work:
+) -> WorkFolder:
     opened = open_graph(graph)
     check_identity(model.encoder, opened.num_nodes)
     # Only widths are checked; degrees of no node are enough for that.
@@ -123,18 +125,22 @@ def _prepared(
     begun = (folder / "work.json").exists()
     with TemporaryDirectory(dir=folder) as temporary:
         model.save(bundle := Path(temporary) / "model")
-        purpose: dict[str, Any] = {"model": model_identity(bundle), "graph": graph_identity(graph), "store": store}
+        purpose: dict[str, Any] = {
+            "model": model_identity(bundle),
+            "graph": graph_identity(graph),
+            "layer_dtype": layer_dtype,
+        }
         if not begun:
             shutil.rmtree(folder / "model", ignore_errors=True)
             bundle.rename(folder / "model")
     if begun:
-        return _continued(Work.open(folder), purpose, graph, each)
-    sampling, adjacency, edges = model.sampling, Adjacency.open(graph), graph
+        return _continued(WorkFolder.open(folder), purpose, graph, each)
+    sampling, adjacency, edges = model.sampling, CsrFiles.open(graph), graph
     room = max(0, (memory or (PROCESS_BYTES << 1)) - PROCESS_BYTES)
     run_edges = max(1, min(1 << 20, room // EDGE_BYTES))
     if capped is not None:
         edges = capped.absolute()
-        adjacency = Adjacency.open(edges)
+        adjacency = CsrFiles.open(edges)
     elif cap_files(
         adjacency,
         folder / "capped",
@@ -145,21 +151,25 @@ def _prepared(
         run_edges=run_edges,
     ):
         edges = folder / "capped"
-        adjacency = Adjacency.open(edges)
+        adjacency = CsrFiles.open(edges)
     if budget is None:
         assert memory is not None
         budget = Budget.of(memory, workers, model.encoder, adjacency)
         budget = replace(budget, workers=max(workers, slots))
     features = RowFile(graph / "features.npy").row_bytes if opened.features is not None else 0
     input_bytes = features + 8 * model.degree_features
-    stages = plan_stages(model.encoder, adjacency, input_bytes, budget, store)
-    made = Work(folder, purpose, graph, edges, model.seed, model.degree_features, each, tuple(stages))
+    stages = plan_stages(model.encoder, adjacency, input_bytes, budget, layer_dtype)
+    made = WorkFolder(folder, purpose, graph, edges, model.seed, model.degree_features, each, tuple(stages))
     made.save()
     return made
 
 
-def _continued(found: Work, purpose: dict[str, Any], graph: Path, each: int) -> Work:
-    for name, what in (("model", "another model"), ("graph", "another graph"), ("store", "another type of layers")):
+def _continued(found: WorkFolder, purpose: dict[str, Any], graph: Path, each: int) -> WorkFolder:
+    for name, what in (
+        ("model", "another model"),
+        ("graph", "another graph"),
+        ("layer_dtype", "another layer dtype"),
+    ):
         if found.purpose.get(name) != purpose[name]:
             raise DataError(f"{found.folder} holds the work of {what}; delete it to begin anew, or choose another")
     if each and found.worker_bytes > each:
@@ -172,7 +182,7 @@ def _continued(found: Work, purpose: dict[str, Any], graph: Path, each: int) -> 
     return found
 
 
-def _computed(work: Work, executor: Executor, on_block: Progress | None) -> Embedded:
+def _computed(work: WorkFolder, executor: Executor, on_block: Progress | None) -> Embedded:
     damaged = work.forget_damaged()
     stages = range(len(work.stages))
     # What comes before a whole layer is not needed again; rows that were only transformed do not replace those below.
@@ -202,3 +212,24 @@ def _computed(work: Work, executor: Executor, on_block: Progress | None) -> Embe
         if work.stages[stage].kind == "nodes":
             work.remove_before(stage)
     return Embedded(work, kept, damaged)
+
+
+def embedding_batches(
+    found: Embedded,
+    graph: Graph,
+    model: Model | None = None,
+    *,
+    with_label: bool = False,
+    on_block: Progress | None = None,
+) -> Iterator[Batch]:
+    """id, embedding, and on request the class; with a model also the class that it predicts."""
+    for start, z in found.batches():
+        nodes = torch.arange(start, start + len(z))
+        columns = embedding_columns(graph, nodes, z)
+        if with_label:
+            columns["label"] = label_column(graph, nodes)
+        if model is not None:
+            columns["prediction"] = decided_column(model, model.probabilities(z))
+        yield columns
+        if on_block is not None:
+            on_block(start + len(z), found.num_nodes)

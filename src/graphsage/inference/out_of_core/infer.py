@@ -11,14 +11,14 @@ from torch import Tensor
 from graphsage.errors import DataError
 from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.execution.rows_first import RowsFirst, rows_first
+from graphsage.graph.external.csr import CsrFiles
 from graphsage.graph.external.row_file import RowFile
-from graphsage.graph.external.runs import Adjacency
 from graphsage.inference.bundle import load_bundle
 from graphsage.inference.embed import exact_keys
 from graphsage.inference.out_of_core.edges import block_runs
 from graphsage.inference.out_of_core.plan import Stage
-from graphsage.inference.out_of_core.tables import CHUNK_ROWS, BlockRows, InputRows, Rows, gather, load
-from graphsage.inference.out_of_core.work import Work
+from graphsage.inference.out_of_core.row_sources import CHUNK_ROWS, BlockRows, InputRows, RowSource, gather, load
+from graphsage.inference.out_of_core.work import WorkFolder
 from graphsage.kernels.buffers import huge_page_table
 from graphsage.kernels.neighborhood import Ragged, compact
 from graphsage.kernels.sequences import CELLS
@@ -38,15 +38,15 @@ def infer_block(folder: Path, stage: int, block: int) -> Path:
 @lru_cache(maxsize=1)
 def _opened(folder: Path, moment: int) -> "Opened":
     """`moment`, when the plan was written, keeps a plan that was replaced from being used."""
-    work = Work.open(folder)
-    return Opened(work, load_bundle(folder / "model").encoder.eval(), Adjacency.open(work.adjacency))
+    work = WorkFolder.open(folder)
+    return Opened(work, load_bundle(folder / "model").encoder.eval(), CsrFiles.open(work.adjacency))
 
 
 @dataclass(frozen=True)
 class Opened:
-    work: Work
+    work: WorkFolder
     encoder: Encoder
-    adjacency: Adjacency
+    adjacency: CsrFiles
 
     @torch.no_grad()
     def infer(self, stage: int, block: int) -> None:
@@ -78,7 +78,7 @@ class Opened:
                         first.combine(below.rows(at, end), aggregated, h)
                     writer.write(_stored(h, about))
 
-    def below(self, stage: int) -> Rows:
+    def below(self, stage: int) -> RowSource:
         """h^(k - 1) of the stage's layer k."""
         layer = self.work.stages[stage].layer
         if layer == 1:
@@ -95,7 +95,7 @@ class Opened:
         return BlockRows(self.work.blocks(stage), about.cuts, about.width)
 
     def _combined(
-        self, first_pass: RowsFirst, source: Rows, about: Stage, start: int, stop: int
+        self, first_pass: RowsFirst, source: RowSource, about: Stage, start: int, stop: int
     ) -> tuple[Tensor, Tensor]:
         """The sum (or maximum) of each node's neighbors, taken over one block of source rows after the other."""
         kind = first_pass.partial
@@ -117,7 +117,7 @@ class Opened:
             combined[counts == 0] = 0
         return combined, counts
 
-    def _whole_lists(self, below: Rows, about: Stage, start: int, stop: int) -> Tensor:
+    def _whole_lists(self, below: RowSource, about: Stage, start: int, stop: int) -> Tensor:
         """h^k of nodes whose aggregator needs all neighbors at once: the distinct ones are gathered."""
         pointers = self.adjacency.pointers(start, stop)
         found = torch.from_numpy(self.adjacency.neighbors(int(pointers[0]), int(pointers[-1]))).long()
@@ -130,5 +130,5 @@ class Opened:
 
 def _stored(rows: Tensor, about: Stage) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     if about.type == "float16" and not bool(torch.isfinite(rows.half()).all()):
-        raise DataError(f"layer {about.layer} has numbers that float16 cannot hold; use --layer-dtype float32")
+        raise DataError(f"layer {about.layer} has numbers that float16 cannot hold; choose the layer dtype float32")
     return rows.numpy()

@@ -12,10 +12,10 @@ import numpy as np
 
 from graphsage.errors import ConfigError, one_of
 from graphsage.execution.rows_first import RowsFirst, rows_first
-from graphsage.graph.external.runs import Adjacency
+from graphsage.graph.external.csr import CsrFiles
 from graphsage.graph.external.size import shown_size
 from graphsage.inference.out_of_core.edges import EDGE_BYTES, RUN_EDGES, RUN_ROWS
-from graphsage.inference.out_of_core.tables import CHUNK_ROWS
+from graphsage.inference.out_of_core.row_sources import CHUNK_ROWS
 from graphsage.model.encoder import Encoder
 from graphsage.model.layer import SageLayer
 
@@ -23,7 +23,7 @@ PROCESS_BYTES = 450_000_000  # Python and torch with their libraries, and what a
 ROW_BYTES = 24  # pointers and counts of a row of a block
 SOURCE_SHARE = 0.4  # of a block's memory for the source rows that are read at a time
 FILE_BYTES = 1 << 28  # of a block of rows that are only transformed
-STORES = ("float32", "float16")
+LAYER_DTYPES = ("float32", "float16")
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Budget:
     workers: int = 1
 
     @staticmethod
-    def of(memory: int, workers: int, encoder: Encoder, adjacency: Adjacency) -> "Budget":
+    def of(memory: int, workers: int, encoder: Encoder, adjacency: CsrFiles) -> "Budget":
         """What `memory` leaves beside the process itself; an error that says the least where that is too little."""
         if workers < 1:
             raise ConfigError(f"workers must be at least 1; got {workers}")
@@ -88,22 +88,22 @@ class Budget:
         return Budget(each, workers)
 
 
-def plan_stages(encoder: Encoder, adjacency: Adjacency, input_bytes: int, budget: Budget, store: str) -> list[Stage]:
-    """`input_bytes` is what a row of the graph's features takes on disk."""
-    one_of("layer dtype", store, STORES)
+def plan_stages(encoder: Encoder, adjacency: CsrFiles, row_bytes: int, budget: Budget, layer_dtype: str) -> list[Stage]:
+    """`row_bytes` is the size on disk of a node's features."""
+    one_of("layer dtype", layer_dtype, LAYER_DTYPES)
     stages: list[Stage] = []
-    below = input_bytes
+    below = row_bytes
     for k in range(1, len(encoder.layers) + 1):
         layer, last = encoder.layer(k), k == len(encoder.layers)
-        kind = "float32" if last else store  # the result is not rounded
+        kind = "float32" if last else layer_dtype  # the result is not rounded
         first = rows_first(layer)
         if first is None:
             stages.append(_whole_lists(layer, k, encoder.config.dim, kind, adjacency, budget))
         else:
-            transforms = first.required or _projecting_pays(first, adjacency, below, budget, store)
+            transforms = first.required or _projecting_pays(first, adjacency, below, budget, layer_dtype)
             width = first.width if transforms else layer.in_dim
             if transforms:
-                stages.append(_rows_stage(k, width, store, adjacency.num_nodes, budget))
+                stages.append(_rows_stage(k, width, layer_dtype, adjacency.num_nodes, budget))
             source_rows, node_bytes = _split(width, adjacency.num_nodes, budget)
             cuts = _cuts(adjacency, 4 * width + ROW_BYTES, EDGE_BYTES, node_bytes, budget.workers)
             stages.append(Stage(k, "nodes", encoder.config.dim, kind, cuts, source_rows, transforms))
@@ -111,11 +111,11 @@ def plan_stages(encoder: Encoder, adjacency: Adjacency, input_bytes: int, budget
     return stages
 
 
-def _projecting_pays(first: RowsFirst, adjacency: Adjacency, below: int, budget: Budget, store: str) -> bool:
+def _projecting_pays(first: RowsFirst, adjacency: CsrFiles, below: int, budget: Budget, layer_dtype: str) -> bool:
     """Whether fewer bytes are read if a stage of its own applies W to single rows before they are averaged."""
     if not first.pays:
         return False
-    once = first.width * np.dtype(store).itemsize
+    once = first.width * np.dtype(layer_dtype).itemsize
 
     def passes(width: int) -> int:
         _, node_bytes = _split(width, adjacency.num_nodes, budget)
@@ -125,9 +125,9 @@ def _projecting_pays(first: RowsFirst, adjacency: Adjacency, below: int, budget:
     return below + once + once * passes(first.width) < below * passes(first.layer.in_dim)
 
 
-def _rows_stage(k: int, width: int, store: str, n: int, budget: Budget) -> Stage:
-    each = max(1, min(FILE_BYTES // (width * np.dtype(store).itemsize), -(-n // budget.workers)))
-    return Stage(k, "rows", width, store, (*range(0, n, each), n))
+def _rows_stage(k: int, width: int, layer_dtype: str, n: int, budget: Budget) -> Stage:
+    each = max(1, min(FILE_BYTES // (width * np.dtype(layer_dtype).itemsize), -(-n // budget.workers)))
+    return Stage(k, "rows", width, layer_dtype, (*range(0, n, each), n))
 
 
 def _split(width: int, n: int, budget: Budget) -> tuple[int, int]:
@@ -136,7 +136,7 @@ def _split(width: int, n: int, budget: Budget) -> tuple[int, int]:
     return source_rows, max(1, budget.bytes - source_rows * 4 * width)
 
 
-def _whole_lists(layer: SageLayer, k: int, dim: int, kind: str, adjacency: Adjacency, budget: Budget) -> Stage:
+def _whole_lists(layer: SageLayer, k: int, dim: int, kind: str, adjacency: CsrFiles, budget: Budget) -> Stage:
     """Half of the memory for rows, half for the aggregator that reads them."""
     half = budget.bytes // 2
     gathered = 8 * layer.in_dim + 64
@@ -145,7 +145,7 @@ def _whole_lists(layer: SageLayer, k: int, dim: int, kind: str, adjacency: Adjac
     return Stage(k, "nodes", dim, kind, cuts, cells=cells)
 
 
-def _cuts(adjacency: Adjacency, row_bytes: int, edge_bytes: int, limit: int, workers: int) -> tuple[int, ...]:
+def _cuts(adjacency: CsrFiles, row_bytes: int, edge_bytes: int, limit: int, workers: int) -> tuple[int, ...]:
     """Where blocks of nodes begin, and the end: each within `limit`, and at least one for each worker."""
     total = adjacency.num_nodes * row_bytes + len(adjacency.indices) * edge_bytes
     limit = min(limit, -(-total // workers))

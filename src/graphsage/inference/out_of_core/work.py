@@ -3,6 +3,7 @@
 A block is done when its note (`00003.json`: rows, bytes, checksum) is there, which is written after the block itself.
 """
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -15,13 +16,14 @@ from graphsage.atomic import atomic_file, writing
 from graphsage.errors import DataError, OutputError
 from graphsage.file_lock import FileLock, lock_folder
 from graphsage.graph.external.row_file import RowFile, RowWriter
+from graphsage.inference.fingerprint import sampled_fingerprint
 from graphsage.inference.out_of_core.plan import Stage
 
-FORMAT = 1
+FORMAT = 2  # 2: the layer dtype has its own name
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkFolder:
     folder: Path
     purpose: dict[str, Any]
     """What the result depends on: a restart with another purpose is refused."""
@@ -35,7 +37,7 @@ class Work:
     stages: tuple[Stage, ...]
 
     @classmethod
-    def open(cls, folder: Path) -> "Work":
+    def open(cls, folder: Path) -> "WorkFolder":
         path = folder / "work.json"
         try:
             about = json.loads(path.read_text(encoding="utf-8"))
@@ -128,3 +130,31 @@ def locked(folder: Path) -> FileLock:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         return lock_folder(folder, OutputError, "wait for it to end")
+
+
+_READ = ("indptr", "indices", "features")
+
+
+def graph_identity(folder: Path) -> dict[str, Any]:
+    """Size, moment of writing, and a checksum of 64 pieces of each array that inference reads."""
+    try:
+        about = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
+        arrays = {name: sampled_fingerprint(folder / f"{name}.npy") for name in _READ if name in about["arrays"]}
+        return {
+            "nodes": about["nodes"],
+            "stored_edges": about["stored_edges"],
+            "directed": about["directed"],
+            "arrays": arrays,
+        }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder} is not a whole graph folder ({error}); save the graph again") from error
+
+
+def model_identity(bundle: Path) -> dict[str, str]:
+    """Checksums of a model's weights and of all that says how they are used."""
+    config = json.loads((bundle / "config.json").read_text(encoding="utf-8"))
+    used = {name: config[name] for name in ("encoder", "in_dim", "sampling", "degree_features", "seed")}
+    return {
+        "weights": config["sha256"]["model.safetensors"],
+        "settings": hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest(),
+    }

@@ -12,7 +12,7 @@ from graphsage.datasets.dataset import Dataset
 from graphsage.errors import BundleError, DataError, OutputError
 from graphsage.graph.ids import NodeIds
 from graphsage.graph.split import NONE, Split
-from graphsage.inference import stored_data
+from graphsage.inference import run_data
 from graphsage.inference.fingerprint import file_fingerprint, has_changed
 from planted import planted_graph, planted_split
 
@@ -28,27 +28,27 @@ def test_a_graph_made_in_python_comes_back_with_its_split(tmp_path: Path, task: 
     split = planted_split(graph)
     model = gs.train(graph, split, task=task, out=tmp_path / "run", **SMALL)
     loaded = gs.load(tmp_path / "run")
-    own = loaded.own_graph()
+    own = loaded.run_graph()
     for name in ("indptr", "indices", "features", "labels"):
         assert getattr(own, name).equal(getattr(graph, name))
     assert (own.ids, own.class_names) == (graph.ids, graph.class_names)
-    assert loaded.own_split().codes.equal(split.codes)
+    assert loaded.run_split().codes.equal(split.codes)
     assert loaded.embed().equal(model.embed(graph))
     assert model.embed().equal(model.embed(graph))  # the trained model reads its run, too
-    assert loaded.evaluate(own, loaded.own_split()) == model.evaluate(graph, split)
-    assert loaded.own_data().split_name == "own"
+    assert loaded.evaluate(own, loaded.run_split()) == model.evaluate(graph, split)
+    assert loaded.run_data().split_name == "own"
 
 
 def test_above_the_size_only_a_reference_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = planted_graph()
-    size = stored_data.graph_bytes(graph)
+    size = run_data.graph_bytes(graph)
     for limit, kept in ((size, True), (size - 1, False)):
-        monkeypatch.setattr(stored_data, "KEEP_BYTES", limit)
+        monkeypatch.setattr(run_data, "KEEP_BYTES", limit)
         gs.train(graph, planted_split(graph), out=tmp_path / "run", **SMALL)
         assert (tmp_path / "run" / "data" / "graph").exists() == kept
     with pytest.raises(gs.GraphSageError, match="does not say what it was trained on; give the graph"):
         gs.load(tmp_path / "run").embed()
-    monkeypatch.setattr(stored_data, "KEEP_BYTES", 1)
+    monkeypatch.setattr(run_data, "KEEP_BYTES", 1)
     gs.train(graph, planted_split(graph), out=tmp_path / "other", **SMALL)
     assert not (tmp_path / "other" / "data" / "capped").exists()
     gs.train(graph, planted_split(graph), out=tmp_path / "other", keep_graph=True, **SMALL)
@@ -67,7 +67,7 @@ def test_columns_come_back_cell_by_cell(tmp_path: Path) -> None:
     mixed = ["a", 1, None] * (n // 3) + ["a"] * (n % 3)
     data = Dataset("mine", graph, {"given": planted_split(graph)}, "given", {**columns, "mixed": mixed})
     gs.train(data, out=tmp_path / "run", **SMALL)
-    kept = gs.load(tmp_path / "run").own_data()
+    kept = gs.load(tmp_path / "run").run_data()
     assert (kept.dataset.name, kept.split_name) == ("mine", "given")
     for name, column in columns.items():
         np.testing.assert_array_equal(np.asarray(kept.dataset.columns[name]), np.asarray(column))
@@ -81,10 +81,10 @@ def test_the_split_follows_the_ids_to_another_graph(tmp_path: Path) -> None:
     gs.train(graph, split, out=tmp_path / "run", **SMALL)
     model = gs.load(tmp_path / "run")
     other = gs.Graph.from_edges([[0, 1]], 3, ids=["n5", "stranger", "n0"])
-    assert model.own_split(other).codes.tolist() == [int(split.codes[5]), NONE, int(split.codes[0])]
+    assert model.run_split(other).codes.tolist() == [int(split.codes[5]), NONE, int(split.codes[0])]
     for ids in (None, [1, 2, 3]):
         with pytest.raises(DataError, match="the ids of this graph are not of the type of the run's"):
-            model.own_split(gs.Graph.from_edges([[0, 1]], 3, ids=ids))
+            model.run_split(gs.Graph.from_edges([[0, 1]], 3, ids=ids))
 
 
 def test_saving_a_loaded_model_into_its_run_keeps_the_graph_and_elsewhere_does_not(tmp_path: Path) -> None:
@@ -92,10 +92,10 @@ def test_saving_a_loaded_model_into_its_run_keeps_the_graph_and_elsewhere_does_n
     gs.train(graph, planted_split(graph), out=tmp_path / "run", **SMALL)
     model = gs.load(tmp_path / "run")
     model.save(tmp_path / "run")
-    assert gs.load(tmp_path / "run").own_graph().num_nodes == graph.num_nodes
+    assert gs.load(tmp_path / "run").run_graph().num_nodes == graph.num_nodes
     model.save(tmp_path / "elsewhere")
     with pytest.raises(BundleError, match="elsewhere keeps no graph; name the data, or train again"):
-        gs.load(tmp_path / "elsewhere").own_graph()
+        gs.load(tmp_path / "elsewhere").run_graph()
 
 
 def test_data_of_another_training_is_refused(tmp_path: Path) -> None:
@@ -112,9 +112,9 @@ def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path, monkeypatch: pytest.
     graph = planted_graph()
     gs.train(graph, planted_split(graph), out=tmp_path / "run", **SMALL)
     for ours, advice in ((0, "upgrade graphsage"), (2, "train again")):
-        monkeypatch.setattr(stored_data, "FORMAT", ours)
+        monkeypatch.setattr(run_data, "FORMAT", ours)
         with pytest.raises(BundleError, match=f"has format 1, and this version reads format {ours}; {advice}"):
-            gs.load(tmp_path / "run").own_graph()
+            gs.load(tmp_path / "run").run_graph()
 
 
 def test_a_folder_of_the_user_is_not_replaced(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_an_unchanged_graph_that_the_cap_leaves_alone_has_no_second_copy(tmp_pat
     graph = planted_graph()
     gs.train(graph, planted_split(graph), out=tmp_path / "run", **{**SMALL, "max_degree": None})
     assert not (tmp_path / "run" / "data" / "capped").exists()
-    own = gs.load(tmp_path / "run").own_data()
+    own = gs.load(tmp_path / "run").run_data()
     assert own.capped is own.graph
 
 
@@ -156,4 +156,4 @@ def test_a_model_outside_a_run_does_not_guess_its_split() -> None:
     data = Dataset("mine", graph, {}, "random", about={"data": "mine"})
     model = gs.train(data, planted_split(graph), **SMALL)
     with pytest.raises(DataError, match="only a run keeps its split; train with out=FOLDER"):
-        model.own_split()
+        model.run_split()

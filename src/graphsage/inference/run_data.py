@@ -30,12 +30,17 @@ from graphsage.graph.graph import Graph
 from graphsage.graph.split import NONE, Split
 from graphsage.graph.storage import open_adjacency, open_graph, open_splits, save_adjacency, save_graph
 from graphsage.inference.fingerprint import checksum, file_fingerprint, has_changed, short
-from graphsage.inference.training_data import open_own, table_spec
 from graphsage.tables.columns import cells
 from graphsage.tables.spec import is_vector_file
 
 if TYPE_CHECKING:
     from graphsage.inference.model import Model
+
+
+from graphsage.datasets.open import open_data
+from graphsage.datasets.tables import open_tables
+from graphsage.errors import ConfigError
+from graphsage.tables.spec import TableSpec
 
 FORMAT = 1
 KEEP_BYTES = 2 << 30  # a larger graph is referred to and not copied
@@ -45,7 +50,7 @@ OWN_SPLIT = "own"  # the name of a split that the caller made
 
 
 @dataclass(frozen=True, eq=False)
-class OwnData:
+class RunData:
     """The data set of a run; its graph has the features that the model reads, and `split` is the run's own."""
 
     dataset: Dataset
@@ -78,7 +83,7 @@ class OwnData:
         return Split(codes, self.split.cutoff)
 
 
-def is_stored_data(folder: Path) -> bool:
+def is_run_data(folder: Path) -> bool:
     """Whether a run wrote this folder, so that it can be replaced."""
     return (folder / MANIFEST).is_file() and (folder / "split.arrow").is_file()
 
@@ -101,7 +106,7 @@ def keep_data(
     dataset = data if isinstance(data, Dataset) else Dataset("graph", data, {}, "random")
     if keep is None:
         keep = graph_bytes(graph) + sum(map(_column_bytes, dataset.columns.values())) <= KEEP_BYTES
-    with atomic_folder(run / FOLDER, is_stored_data) as temporary:
+    with atomic_folder(run / FOLDER, is_run_data) as temporary:
         ids = _id_column(graph)
         codes = pa.array(split.codes.numpy())
         _write(temporary / "split.arrow", {"part": codes} if ids is None else {"id": ids, "part": codes})
@@ -129,12 +134,12 @@ def keep_data(
         return checksum(manifest)
 
 
-def open_own_data(model: "Model") -> OwnData:
+def open_run_data(model: "Model") -> RunData:
     """What `model` was trained on: kept in its run, or opened again if the model was not loaded from a run."""
     if model.folder is None:
-        dataset = _as_the_model_reads(model, open_own(model.about))
+        dataset = _as_the_model_reads(model, open_training_data(model.about))
         name = model.about.get("split") or dataset.default_split
-        return OwnData(dataset, name, dataset.split(name))
+        return RunData(dataset, name, dataset.split(name))
     folder = model.folder / FOLDER
     about = _manifest(model.folder)
     for name, expected in about["sha256"].items():
@@ -152,7 +157,7 @@ def open_own_data(model: "Model") -> OwnData:
         )
     else:
         _refuse_changed(model, about["sources"])
-        dataset = _as_the_model_reads(model, open_own(model.about))
+        dataset = _as_the_model_reads(model, open_training_data(model.about))
         graph, splits, changed = dataset.graph, dataset.splits, ()
         if (graph.num_nodes, graph.num_stored_edges) != (about["nodes"], about["stored_edges"]):
             raise DataError(
@@ -170,7 +175,7 @@ def open_own_data(model: "Model") -> OwnData:
         capped = open_adjacency(capped_folder)
     elif about["cap"] == "removes no edge":
         capped, capped_folder = graph, graph_folder
-    return OwnData(dataset, split_name, split, capped, graph_folder, capped_folder, changed)
+    return RunData(dataset, split_name, split, capped, graph_folder, capped_folder, changed)
 
 
 def graph_bytes(graph: Graph) -> int:
@@ -293,3 +298,20 @@ def _write(path: Path, columns: dict[str, Any]) -> None:
 def _read(path: Path) -> dict[str, Any]:
     table = pyarrow.feather.read_table(path, memory_map=True)
     return {name: table[name].combine_chunks() for name in table.column_names}
+
+
+def table_spec(about: dict[str, Any]) -> TableSpec | None:
+    """What the columns of the training tables mean; None if the model was not trained on tables."""
+    tables = about.get("tables")
+    return TableSpec.from_dict(tables) if isinstance(tables, dict) else None
+
+
+def open_training_data(about: dict[str, Any]) -> Dataset:
+    """The data set that `Model.about` names."""
+    spec = table_spec(about)
+    if spec is not None:
+        return open_tables(spec)
+    name = about.get("data")
+    if not isinstance(name, str):
+        raise ConfigError("the model does not say what it was trained on; give the graph")
+    return open_data(name)

@@ -1,16 +1,21 @@
-"""Raw rows -> x_v by the recipes that the model was trained with."""
+"""Rows of a data set or a request -> features by the recipes of the model, and a store made from a data set."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsage.datasets.dataset import Dataset
 from graphsage.errors import DataError
 from graphsage.features.degree import BINS
+from graphsage.graph.graph import Graph
+from graphsage.inference.export import with_known_classes
 from graphsage.inference.model import Model
+from graphsage.live.store import create_store
 from graphsage.tables import values
 from graphsage.tables.messages import CellError
 
@@ -25,7 +30,7 @@ class RowError(DataError):
         self.row = row
 
 
-class Rows:
+class NodeFeatures:
     """How new nodes are described: by the columns of the model's features, or by the features themselves."""
 
     def __init__(self, model: Model) -> None:
@@ -72,7 +77,7 @@ class Rows:
 
 def fingerprint(model: Model) -> str:
     """Tells apart the recipes that make features: equal for models whose features can share one store."""
-    kind: dict[str, Any] = {"width": Rows(model).width}
+    kind: dict[str, Any] = {"width": NodeFeatures(model).width}
     digest = sha256()
     if model.features is not None:
         settings, arrays = model.features.state()
@@ -81,3 +86,29 @@ def fingerprint(model: Model) -> str:
             digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
     digest.update(json.dumps(kind, sort_keys=True, ensure_ascii=True).encode())
     return digest.hexdigest()
+
+
+def store_from_data(folder: Path, model: Model, data: Dataset, graph: Graph) -> None:
+    """`graph` is that of `data` as the model sees it; the columns of `data` become the nodes' attributes."""
+    wanted = NodeFeatures(model).width
+    if graph.num_features != wanted:
+        raise DataError(f"the model was trained on {wanted} features a node; {data.name} has {graph.num_features}")
+    known, _ = with_known_classes(model, graph, data.name)
+    create_store(folder, known, list(_attributes(data)), fingerprint(model))
+
+
+def _attributes(data: Dataset) -> Iterator[dict[str, Any]]:
+    names = list(data.columns)
+    for row in range(data.graph.num_nodes):
+        yield {name: plain(data.columns[name][row]) for name in names}
+
+
+def plain(value: Any) -> Any:
+    """A cell as JSON can hold it; what is not finite is unknown."""
+    if isinstance(value, np.ndarray):
+        return [plain(each) for each in value.tolist()]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float | bool | list) else str(value)

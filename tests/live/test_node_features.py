@@ -3,25 +3,25 @@
 import numpy as np
 import pytest
 
-from graphsage.live.rows import RowError, Rows, fingerprint
+from graphsage.live.node_features import NodeFeatures, RowError, fingerprint
 from small_service import columns, small_model
 
 
 def test_rows_get_the_features_they_had_in_training() -> None:
     model, x = small_model()
     said = [{name: values[row] for name, values in columns().items()} for row in range(30)]
-    made = Rows(model).features(said, [None] * 30)
+    made = NodeFeatures(model).features(said, [None] * 30)
     assert np.array_equal(np.stack([each for each in made if each is not None]), x)
 
 
 def test_a_row_is_the_same_bits_alone() -> None:
     model, x = small_model()
     said = {name: values[7] for name, values in columns().items()}
-    assert np.array_equal(Rows(model).features([said], [None])[0], x[7])
+    assert np.array_equal(NodeFeatures(model).features([said], [None])[0], x[7])
 
 
 def test_ready_features_pass_and_rows_without_either_have_none() -> None:
-    rows = Rows(small_model()[0])
+    rows = NodeFeatures(small_model()[0])
     vector = [0.5] * rows.width
     made = rows.features([None, None, {"note": 1}], [vector, None, None])
     assert made[0] is not None
@@ -43,7 +43,7 @@ def test_what_cannot_be_read_is_refused_by_its_place(attributes: object, ready: 
     model, _ = small_model()
     good = {"words": "about logic", "size": 1}
     with pytest.raises(RowError, match=sentence) as caught:
-        Rows(model).features([good, attributes], [None, ready])  # type: ignore[list-item]
+        NodeFeatures(model).features([good, attributes], [None, ready])  # type: ignore[list-item]
     assert caught.value.row == 1
     assert "zebra" not in str(caught.value)
 

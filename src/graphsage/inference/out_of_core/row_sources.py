@@ -18,13 +18,13 @@ CHUNK_ROWS = 1 << 13  # rows read and transformed at once
 GAP_BYTES = 1 << 16  # rows further apart than this are read by two reads
 
 
-class Rows(Protocol):
+class RowSource(Protocol):
     """N rows of float32 on disk."""
 
     width: int
 
     def rows(self, start: int, stop: int) -> Tensor:
-        """Rows start..stop, (stop - start, width) float32."""
+        """RowSource start..stop, (stop - start, width) float32."""
 
 
 class InputRows:
@@ -63,15 +63,15 @@ class BlockRows:
         return torch.cat(parts) if parts else torch.zeros(0, self.width)
 
 
-def load(source: Rows, start: int, stop: int, out: Tensor) -> Tensor:
-    """Rows start..stop at the head of `out`, read in chunks."""
+def load(source: RowSource, start: int, stop: int, out: Tensor) -> Tensor:
+    """RowSource start..stop at the head of `out`, read in chunks."""
     for at in range(start, stop, CHUNK_ROWS):
         end = min(at + CHUNK_ROWS, stop)
         out[at - start : end - start] = source.rows(at, end)
     return out[: stop - start]
 
 
-def gather(source: Rows, nodes: Array) -> Tensor:
+def gather(source: RowSource, nodes: Array) -> Tensor:
     """The rows of `nodes`, ascending; near ones are read together."""
     out = huge_page_table(len(nodes), source.width)
     gap = max(1, GAP_BYTES // (4 * source.width))
