@@ -11,14 +11,19 @@ GraphSageError
 └── OutputError     a result cannot be written      (also an OSError)
 """
 
-from collections.abc import Iterable
+import math
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+_FLAGS = "GRAPHSAGE_MESSAGES_NAME_FLAGS"  # an environment variable, so that worker processes inherit it
 
 
 class GraphSageError(Exception):
-    """Base of all errors raised on purpose; the command line turns it into one sentence and exit code 2."""
+    """Base of all errors raised on purpose. The command line prints it as one sentence and exits with code 2."""
 
-    told: bool | None = None
-    """Whether another process has told the user; None where nobody has thought of it."""
+    reported: bool | None = None
+    """Whether another rank prints this error. None: rank 0 prints it, all other ranks are silent."""
 
 
 class ConfigError(GraphSageError, ValueError):
@@ -53,14 +58,56 @@ class OutputError(GraphSageError, OSError):
     pass
 
 
+def setting(name: str, *value: object) -> str:
+    """A setting as the interface in use spells it: `max_degree` in Python, `--max-degree` on the command line.
+
+    With a value: `cap="row"` or `--cap row`. Messages about settings use this and `written`, never a literal name.
+    """
+    flag = f"--{name.replace('_', '-')}" if _names_flags() else name
+    if not value:
+        return flag
+    if not _names_flags():
+        return f"{name}={value[0]!r}"
+    if isinstance(value[0], bool):
+        return flag if value[0] else f"--no-{flag[2:]}"
+    return f"{flag} {written(value[0])}"
+
+
+def written(value: object) -> str:
+    """A setting's value as the interface in use writes it: `(25, 10)` and `None`, or `25,10` and `none`."""
+    if not _names_flags():
+        return repr(value)
+    return ",".join(map(str, value)) if isinstance(value, tuple) else "none" if value is None else str(value)
+
+
+@contextmanager
+def messages_name_flags() -> Iterator[None]:
+    """Within the block, messages spell settings as on the command line, in this process and in those it starts."""
+    before = os.environ.get(_FLAGS)
+    os.environ[_FLAGS] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_FLAGS]
+        else:
+            os.environ[_FLAGS] = before
+
+
+def _names_flags() -> bool:
+    return _FLAGS in os.environ
+
+
 def one_of(name: str, value: object, known: Iterable[str]) -> None:
     """Refuse a setting that is none of those `known`."""
     if value not in (choices := tuple(known)):
-        raise ConfigError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+        raise ConfigError(f"{setting(name)} must be one of {', '.join(choices)}; got {value!r}")
 
 
-def one_or_more(owner: object, *names: str) -> None:
-    """Refuse settings of `owner` below 1."""
+def at_least(minimum: float, owner: object, *names: str) -> None:
+    """Refuse settings of `owner` that are below `minimum` or not finite. None is allowed."""
     for name in names:
-        if getattr(owner, name) < 1:
-            raise ConfigError(f"{name} must be 1 or more; got {getattr(owner, name)}")
+        value = getattr(owner, name)
+        if value is not None and not minimum <= value < math.inf:
+            finite = " and finite" if isinstance(value, float) else ""
+            raise ConfigError(f"{setting(name)} must be at least {minimum:g}{finite}; got {value}")

@@ -74,7 +74,7 @@ def test_the_folder_is_the_graph_of_the_tables_and_can_be_trained_on(
         (("--edges", "none.csv"), "none.csv does not exist"),
         (("--edges", "e.csv", "--memory", "much"), "--memory must be a size such as 4GB"),
         (("--edges", "e.csv", "--memory", "5MB"), "memory must be at least 414 MB; got 5 MB"),
-        (("--edges", "e.csv", "--feature-type", "int8"), "feature type must be one of"),
+        (("--edges", "e.csv", "--feature-type", "int8"), "--feature-type must be one of"),
     ],
 )
 def test_mistakes_of_building_are_one_sentence(

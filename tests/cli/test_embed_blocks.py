@@ -120,7 +120,7 @@ def test_other_work_in_the_folder_is_refused(graphsage: Command, run: Path, tmp_
         (("--memory", "1GB", "--node-ids", "ids.txt"), "leave --node-ids out"),
         (("--memory", "1GB", "--inference", "sampled"), "leave --inference sampled out"),
         (("--memory", "1GB", "--device", "cuda"), "leave --device cuda out"),
-        (("--memory", "1GB", "--layer-dtype", "int8"), "layer dtype must be one of float32, float16"),
+        (("--memory", "1GB", "--layer-dtype", "int8"), "--layer-dtype must be one of float32, float16"),
         (("--workers", "2"), "--workers is for inference in blocks"),
         (("--resume-dir", "w"), "--resume-dir is for inference in blocks"),
     ],

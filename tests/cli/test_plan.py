@@ -110,7 +110,7 @@ def test_options_reach_the_estimate(graphsage: Command, rates: None) -> None:
         ((*SIZES, "--memory", "much"), "--memory must be a size such as 4GB"),
         ((*SIZES, "--feature-type", "int8"), "--feature-type must be one of float32, float16, bfloat16; got 'int8'"),
         ((*SIZES, "--aggregator", "max"), "aggregator must be one of"),
-        ((*SIZES, "--sample-sizes", "0,5"), "sample_sizes must hold one positive number"),
+        ((*SIZES, "--sample-sizes", "0,5"), "--sample-sizes must hold one positive number"),
         ((*SIZES, "--train-nodes", "20M"), "--train-nodes must be at most --num-nodes, 10,000,000"),
         ((*SIZES, "--machines", "0"), "machines must be above 0"),
         ((*SIZES, "--feature-dim", "0"), "--feature-dim must be at least 1"),

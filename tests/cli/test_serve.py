@@ -37,7 +37,7 @@ def test_a_store_is_made_verified_backed_up_restored_and_compacted(
         (["RUN", "--graph", "NEW", "--host", "0.0.0.0"], "can be reached from other machines; give keys"),
         (["RUN", "--graph", "NEW", "--map", "umap"], "--map must be pca or tsne"),
         (["RUN", "--graph", "NEW", "--api-keys", "NEW"], "cannot be read as a file of keys"),
-        (["RUN", "--graph", "NEW", "--deadline", "0"], "deadline must be more than 0"),
+        (["RUN", "--graph", "NEW", "--deadline", "0"], "--deadline must be above 0"),
     ],
 )
 def test_mistakes_are_one_sentence(

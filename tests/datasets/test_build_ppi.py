@@ -123,5 +123,5 @@ def test_labels_are_needed(source: Proteins, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no ontology term"):
         build_ppi(source, tmp_path / "out")
     source.labels[0].write_text("GO_A\tx\tz3\tz4\n")
-    with pytest.raises(DataError, match="no protein has any of the ontology's terms"):
+    with pytest.raises(DataError, match="no protein has any term of labels"):
         build_ppi(source, tmp_path / "out")

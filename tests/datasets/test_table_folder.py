@@ -256,7 +256,7 @@ def test_too_little_memory_and_unknown_types_are_refused(tmp_path: Path) -> None
     spec = TableSpec(edges="e.csv")
     with pytest.raises(ConfigError, match="memory must be at least 414 MB; got 1 MB"):
         build_large(spec, tmp_path / "disk", memory=10**6)
-    with pytest.raises(ConfigError, match="feature type must be one of float32, float16"):
+    with pytest.raises(ConfigError, match="feature_type must be one of float32, float16"):
         build_large(spec, tmp_path / "disk", memory=MEMORY, feature_type="int8")
     assert table_folder.PROCESS_BYTES + table_folder.LEAST_BYTES == 414_000_000
 

@@ -194,7 +194,7 @@ def test_a_spec_survives_being_saved(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ({"text": ("a",), "text_method": "vectors"}, "needs text_model"),
         ({"nodes": None, "label": "kind"}, "there is no node table"),
         ({"time_order": ("a", "a")}, "names a moment twice"),
-        ({"train_until": "x"}, "set time"),
+        ({"train_until": "x"}, "give time"),
         ({"time": "t", "val_until": "x"}, "val_until needs train_until"),
         ({"label": "a", "text": ("a",)}, "cannot be a feature too"),
         ({"label_separator": ""}, "label_separator must be one character"),

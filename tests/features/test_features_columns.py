@@ -97,7 +97,7 @@ def test_too_many_categories_are_hashed_to_a_fixed_width() -> None:
 
 @pytest.mark.parametrize("settings", [{"min_count": 0}, {"limit": 0}, {"hashed": 0}])
 def test_settings_of_categories_are_checked(settings: dict[str, int]) -> None:
-    with pytest.raises(ConfigError, match=f"{next(iter(settings))} must be 1 or more"):
+    with pytest.raises(ConfigError, match=f"{next(iter(settings))} must be at least 1"):
         Categorical(**settings)
 
 

@@ -167,7 +167,7 @@ def broken(path: list[Any], value: Any) -> tuple[dict[str, Any], dict[str, Any]]
         (["config", "settings"], None, "settings"),
         (["config", "settings", "dim"], None, "settings"),
         (["config", "settings", "dim"], "4", "dim is missing or damaged"),
-        (["config", "settings", "dim"], 0, "dim must be 1 or more"),
+        (["config", "settings", "dim"], 0, "dim must be at least 1"),
         (["config", "settings", "dim"], 1, "components have 3 rows"),
         (["arrays", "idf"], None, "lack the array 'idf'"),
         (["arrays", "components"], None, "lack the array 'components'"),

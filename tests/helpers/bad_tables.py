@@ -203,7 +203,7 @@ BAD = [
     ),
     Bad(
         "unknown node",
-        ("edges.csv: 1 edge names a node", "'z' (column 'target' row 3)", "unknown_nodes"),
+        ("edges.csv: 1 edge names a node", "'z' (column 'target' row 3)", "--unknown-nodes drop or add"),
         edges=edges("a,b,1", "b,z,1"),
     ),
     Bad(
@@ -374,17 +374,17 @@ BAD = [
     # time and splits
     Bad(
         "names without an order",
-        ("nodes.csv column 'part' row 2 is 'train'", "time_order"),
+        ("nodes.csv column 'part' row 2 is 'train'", "--time-order"),
         words=("--label", "kind", "--time", "part"),
     ),
     Bad(
         "a name that the order lacks",
-        ("nodes.csv column 'part' row 4 is 'test', which time_order does not have",),
+        ("nodes.csv column 'part' row 4 is 'test', which --time-order does not have",),
         words=("--label", "kind", "--time", "part", "--time-order", "train,val"),
     ),
     Bad(
         "a moment twice",
-        ("time_order names a moment twice",),
+        ("--time-order names a moment twice",),
         words=("--label", "kind", "--time", "part", "--time-order", "test,test"),
     ),
     Bad(
@@ -407,7 +407,7 @@ BAD = [
     ),
     Bad(
         "an end that is no moment",
-        ("train_until is 'soon', not an ISO date",),
+        ("--train-until is 'soon', not an ISO date",),
         words=("--label", "kind", *TIME, "--train-until", "soon"),
     ),
     Bad(
@@ -417,7 +417,7 @@ BAD = [
     ),
     Bad(
         "validation before training",
-        ("val_until (2020-01-01) is before train_until",),
+        ("--val-until 2020-01-01 is before --train-until",),
         words=("--label", "kind", *TIME, "--train-until", "2020-01-02", "--val-until", "2020-01-01"),
     ),
     Bad(
@@ -444,7 +444,7 @@ BAD = [
     ),
     Bad(
         "an unknown rule for unknown nodes",
-        ("unknown_nodes must be one of error, drop, add; got 'keep'",),
+        ("--unknown-nodes must be one of error, drop, add; got 'keep'",),
         words=("--unknown-nodes", "keep"),
     ),
     Bad(

@@ -246,7 +246,7 @@ def test_a_trial_that_somebody_makes_is_left_to_him(tmp_path: Path) -> None:
 def test_a_folder_belongs_to_one_search(tmp_path: Path, change: dict[str, Any], what: str) -> None:
     search = search_in(tmp_path, trials=2)
     work(search, hill)
-    with pytest.raises(ConfigError, match=f"holds a sweep with another {what}; choose another --out"):
+    with pytest.raises(ConfigError, match=f"holds a sweep with another {what}; choose another folder"):
         replace(search, **change).open()
 
 
@@ -263,7 +263,7 @@ def test_a_damaged_trial_is_named(tmp_path: Path) -> None:
 def test_only_tpe_needs_optuna(tmp_path: Path, sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     work(search_in(tmp_path / "a", GRID, 4, sampler=sampler), hill)
-    with pytest.raises(ConfigError, match="--sampler tpe needs Optuna"):
+    with pytest.raises(ConfigError, match="sampler='tpe' needs Optuna"):
         work(search_in(tmp_path / "b", GRID, 4), hill)
 
 
@@ -289,7 +289,7 @@ def test_random_draws_cover_a_range_and_stay_inside(tmp_path: Path) -> None:
         ({"sampler": "best"}, "sampler must be one of tpe, random, grid; got 'best'"),
         ({"pruner": "axe"}, "pruner must be one of median, halving, none; got 'axe'"),
         ({"trials": 0}, "trials must be at least 1"),
-        ({"space": Space({}, {"lr": Choice((0.1,))}, ({"lr": 0.1},))}, "--sampler grid tries them all"),
+        ({"space": Space({}, {"lr": Choice((0.1,))}, ({"lr": 0.1},))}, "sampler='grid' tries them all"),
     ],
 )
 def test_a_search_that_cannot_be_made_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -299,5 +299,5 @@ def test_a_search_that_cannot_be_made_is_refused(tmp_path: Path, change: dict[st
 
 def test_a_sweep_of_an_older_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "journal.log").write_text("{}\n")
-    with pytest.raises(ConfigError, match="older graphsage version; choose another --out"):
+    with pytest.raises(ConfigError, match="older graphsage version; choose another folder"):
         search_in(tmp_path).open()

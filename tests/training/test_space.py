@@ -44,7 +44,7 @@ def test_the_papers_space_is_the_appendixs_grid_of_each_aggregator() -> None:
         ({"lr": 0.1}, {"lr": Choice((0.1, 0.2))}, "lr is in .space. and also fixed to 0.1"),
         ({}, {"lr": Choice(())}, "lr has no value"),
         ({}, {"lr": Choice((0.1, 0.1))}, "lr names a value twice"),
-        ({}, {"seed": Choice((0, 1))}, "--seeds N repeats the winner"),
+        ({}, {"seed": Choice((0, 1))}, "seeds repeats the winner"),
         ({}, {"lr": Choice((0.1, -1.0))}, "no trial could have lr -1.0: lr must be above 0"),
         ({}, {"learning_rate": Choice((0.1,))}, "there is no setting 'learning_rate'"),
         ({}, {"aggregator": Choice(("mean", "max"))}, "aggregator must be one of"),

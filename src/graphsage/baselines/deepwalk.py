@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from graphsage.baselines.skipgram import SkipGram
-from graphsage.errors import ConfigError, DataError, one_of
+from graphsage.errors import ConfigError, DataError, at_least, one_of, setting
 from graphsage.graph.graph import Graph
 from graphsage.kernels.random import Stream, derive, permute, uniform
 from graphsage.sampling.negatives import Negatives
@@ -35,19 +35,11 @@ class DeepWalkConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, minimum in (
-            ("dim", 1),
-            ("passes", 1),
-            ("batch_size", 1),
-            ("num_walks", 1),
-            ("walk_length", 2),
-            ("num_negatives", 1),
-            ("seed", 0),
-        ):
-            if getattr(self, name) < minimum:
-                raise ConfigError(f"{name} must be at least {minimum}; got {getattr(self, name)}")
+        at_least(1, self, "dim", "passes", "batch_size", "num_walks", "num_negatives")
+        at_least(2, self, "walk_length")
+        at_least(0, self, "seed")
         if not 0 < self.lr < math.inf:
-            raise ConfigError(f"lr must be above 0 and finite; got {self.lr}")
+            raise ConfigError(f"{setting('lr')} must be above 0 and finite; got {self.lr}")
         one_of("contexts", self.contexts, CONTEXTS)
 
 

@@ -12,7 +12,7 @@ from graphsage.cli import data, demo, embed, evaluate, info, live, plan, plot, r
 from graphsage.cli.app import App
 from graphsage.cli.options import RENAMED
 from graphsage.cli.output import say
-from graphsage.errors import GraphSageError, LostRankError
+from graphsage.errors import GraphSageError, LostRankError, messages_name_flags
 
 LEARN, USE, SERVE, LOOK = "Learn", "Use a model", "Serve", "Look around"
 
@@ -74,14 +74,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Read when torch is loaded: threads that wait then sleep instead of spinning. With other work on the same two
     # cores, training is several times faster (docs/log.md has the numbers).
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        given = sys.argv[1:] if arguments is None else list(arguments)
-        code = app(args=given, prog_name="graphsage", standalone_mode=False, obj=given)
+        with messages_name_flags():
+            code = app(args=given, prog_name="graphsage", standalone_mode=False, obj=given)
     except GraphSageError as error:
-        return _failed(str(error), 3 if isinstance(error, LostRankError) else 2, told=error.told)
+        return _failed(str(error), 3 if isinstance(error, LostRankError) else 2, reported=error.reported)
     except OSError as error:
-        sentence = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
-        return _failed(sentence, told=False)
+        return _failed(f"{error.strerror or error}: {error.filename}" if error.filename else str(error), reported=False)
     except KeyboardInterrupt:
         return _failed("interrupted", 130)
     except Exception as error:
@@ -97,9 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _failed(sentence: str, code: int = 2, *, told: bool | None = None) -> int:
-    """Say it once: of several ranks with the same command line, the first one speaks for all."""
-    first = os.environ.get("RANK", "0") == "0"
-    if not (not first if told is None else told):
+def _failed(sentence: str, code: int = 2, *, reported: bool | None = None) -> int:
+    """Print an error, unless another rank has. All ranks get the same command line, so rank 0 prints by default."""
+    if not (os.environ.get("RANK", "0") != "0" if reported is None else reported):
         say(f"error: {sentence}")
     return code

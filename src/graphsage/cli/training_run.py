@@ -71,8 +71,8 @@ def run(asked: Asked) -> None:
         try:
             _train(asked, device_of_rank(asked.device), ranks)
         except GraphSageError as error:
-            if ranks.rank and error.told is None:
-                error.told = True  # all ranks read the same data: the first one has the same to say
+            if ranks.rank and error.reported is None:
+                error.reported = True  # all ranks read the same data: rank 0 reports the same error
             raise
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, setting
 from graphsage.inference.out_of_core.embed import Executor, InProcess
 
 
@@ -12,7 +12,7 @@ def executor_for(ray: str | None, workers: int, memory: int, say: Callable[[str]
     """`ray` is a cluster's address ('auto' and 'local' too); without one, several workers are processes here.
     `say` is told when a worker died and its blocks are computed again."""
     if workers < 1:
-        raise ConfigError(f"workers must be at least 1; got {workers}")
+        raise ConfigError(f"{setting('workers')} must be at least 1; got {workers}")
     if ray is not None:
         from graphsage.cluster.ray_tasks import RayTasks
 

@@ -14,6 +14,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from graphsage.cluster.ranks import JOB, RESTART, threads_of_rank
+from graphsage.errors import setting
 
 LOST, INTERRUPTED = 3, 130
 
@@ -37,7 +38,7 @@ def launch(arguments: Sequence[str], workers: int, max_restarts: int, say: Calla
             + (
                 f"starting again from the last checkpoint ({attempt + 1} of {max_restarts})"
                 if attempt < max_restarts
-                else "continue with --resume"
+                else f"continue with {setting('resume', True)}"
             )
         )
     return LOST

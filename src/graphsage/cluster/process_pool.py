@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from graphsage.errors import OutputError
+from graphsage.errors import OutputError, setting
 from graphsage.inference.out_of_core.infer import infer_block
 
 DEATHS = 3  # in a row, without a block between them
@@ -36,8 +36,9 @@ class ProcessPool:
                 deaths += 1
                 if deaths == DEATHS:
                     raise OutputError(
-                        f"a worker was killed {DEATHS} times in a row, perhaps for want of memory; {len(left)} blocks "
-                        "are left: run the same command again, which continues, with fewer workers or less --memory"
+                        f"workers were killed {DEATHS} times in a row, perhaps for lack of memory; {len(left)} blocks "
+                        f"are left; run the same command again with fewer {setting('workers')} or less "
+                        f"{setting('memory')}: it continues"
                     ) from None
                 if self.say is not None:
                     self.say(f"warning: a worker died; {len(left):,} blocks of this stage are handed out again")

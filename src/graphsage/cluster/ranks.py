@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from graphsage import errors
-from graphsage.errors import ConfigError, GraphSageError, LostRankError
+from graphsage.errors import ConfigError, GraphSageError, LostRankError, setting
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.kernels.threads import cores
 
@@ -179,7 +179,7 @@ def _error(content: bytes) -> GraphSageError:
     """What rank 0 raised; it has told the user already."""
     name, message = json.loads(content)
     error: GraphSageError = getattr(errors, name, GraphSageError)(message)
-    error.told = True
+    error.reported = True
     return error
 
 
@@ -192,5 +192,5 @@ def _contact(timeout: float) -> Iterator[None]:
         reason = str(error).strip().splitlines()[0].split("] ")[-1]
         raise LostRankError(
             f"rank {os.environ.get('RANK', '0')} lost contact with another rank, which died or gave no answer for "
-            f"{timeout:g} s ({reason}); continue from the last checkpoint with --resume"
+            f"{timeout:g} s ({reason}); continue from the last checkpoint with {setting('resume', True)}"
         ) from error

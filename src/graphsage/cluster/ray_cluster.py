@@ -4,7 +4,7 @@ import os
 import secrets
 from typing import Any
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, setting
 
 
 def imported_ray(address: str) -> Any:
@@ -14,7 +14,7 @@ def imported_ray(address: str) -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ConfigError("--ray needs Ray: pip install 'graphsage[cluster]'") from error
+        raise ConfigError(f"{setting('ray')} needs Ray: pip install 'graphsage[cluster]'") from error
     return ray
 
 
@@ -31,6 +31,7 @@ def connect(ray: Any, address: str, cores: int | None = None) -> bool:
     except Exception as error:  # Ray raises plain ones too, when a node does not come up
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigError(
-            f"no Ray cluster at {address!r} ({first:.200}); start one: `ray start --head`, or use --ray local"
+            f"no Ray cluster at {address!r} ({first:.200}); start one with `ray start --head`, "
+            f"or use {setting('ray', 'local')}"
         ) from error
     return True

@@ -5,7 +5,7 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from graphsage.cluster.ray_cluster import connect, imported_ray
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, setting
 
 RETRIES = 3  # of a task whose worker or machine was lost
 
@@ -20,7 +20,10 @@ class RayPool(Executor):
         gpus = int(found.get("GPU", 0)) if device != "cpu" else 0
         if device == "cuda" and not gpus:
             self.shutdown()
-            raise ConfigError("--device cuda was asked for, but the Ray cluster has no GPU; use --device cpu")
+            raise ConfigError(
+                f"{setting('device', 'cuda')} was asked for, but the Ray cluster has no GPU; "
+                f"use {setting('device', 'cpu')}"
+            )
         self.slots = slots or gpus or max(1, int(found.get("CPU", 1)))
         self._options = {"num_cpus": 1, "num_gpus": 1 if gpus else 0, "max_retries": RETRIES}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphsage.cluster.ray_cluster import connect, imported_ray
-from graphsage.errors import ConfigError, GraphSageError, OutputError
+from graphsage.errors import ConfigError, GraphSageError, OutputError, setting
 
 RETRIES = 3  # of a block whose worker died, by Ray itself
 LOST = 3  # times that a block is handed out anew after those
@@ -36,7 +36,7 @@ class RayTasks:
             self.close()
             raise ConfigError(
                 f"no machine of the Ray cluster has a core and {self.bytes:,} bytes for a task; the largest offers "
-                f"{int(most):,}: give less --memory, or more --workers to share it"
+                f"{int(most):,}: give less {setting('memory')}, or more {setting('workers')} to share it"
             )
         return room
 
@@ -67,7 +67,7 @@ class RayTasks:
                         raise OutputError(
                             f"block {block} of {folder} lost its worker {LOST * (RETRIES + 1)} times "
                             f"({type(error).__name__}); run the same command again, which continues, "
-                            "with less --memory or on other machines"
+                            f"with less {setting('memory')} or on other machines"
                         ) from error
                     if self.say is not None:
                         self.say(f"warning: block {block} lost its worker ({type(error).__name__}); once more")

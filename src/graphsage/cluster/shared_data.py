@@ -45,7 +45,7 @@ def share_data(
             f"rank {ranks.rank} cannot open what rank 0 reads ({error}); write the data with `graphsage data convert` "
             "and give every machine a copy in the same place"
         )
-        mine_alone.told = False
+        mine_alone.reported = False
         raise mine_alone from error
     if mine:
         data = dataclasses.replace(mine[0], graph=data.graph, splits={**mine[0].splits, **data.splits})

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphsage.cluster.ray_pool import RayPool
-from graphsage.errors import ConfigError, OutputError
+from graphsage.errors import ConfigError, OutputError, setting
 from graphsage.kernels.threads import cores
 from graphsage.training.score import Scorer
 from graphsage.training.search import Search, left, work
@@ -69,7 +69,7 @@ def _in_processes(search: Search, scorer: Scorer, jobs: int, deadline: float | N
                     died += 1
                     if died > RESTARTS * jobs:
                         raise OutputError(
-                            f"worker processes keep dying (exit code {worker.exitcode}); try fewer --jobs"
+                            f"worker processes keep dying (exit code {worker.exitcode}); try fewer {setting('jobs')}"
                         )
                     workers.append(start())
     finally:  # Ctrl-C, or an error: the next command makes their trials again
@@ -102,7 +102,7 @@ def _ray_worker(search: Search, scorer: Scorer, deadline: float | None, driver: 
     if not (search.folder / "search.json").exists():
         raise ConfigError(
             f"{socket.gethostname()} does not see {search.folder}, where {driver} keeps the sweep; put "
-            "--out into a folder that all machines share"
+            "it into a folder that all machines share"
         )
     work(search, scorer, None, lambda: _in_time(deadline))
 

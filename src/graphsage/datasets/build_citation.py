@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from graphsage.datasets.sources import Array, largest_component
-from graphsage.errors import DataError
+from graphsage.errors import DataError, setting
 from graphsage.features.degree import degree_features
 from graphsage.features.recipe import Column
 from graphsage.features.word_vectors import Word2Vec
@@ -81,7 +81,9 @@ def build_citation(source: Citations, out: Path) -> Graph:
 
 def _papers(count: int, pairs: Array, wanted: Array) -> tuple[Array, Array]:
     if not len(pairs):
-        raise DataError("no citation joins two papers of these fields and years; check --fields and the years")
+        raise DataError(
+            f"no citation joins two papers of these fields and years; check {setting('fields')} and the years"
+        )
     rows, edges = largest_component(count, pairs)
     assert wanted[rows].all()
     return rows, edges

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from graphsage.datasets.sources import PACKED, Array, lines
-from graphsage.errors import DataError
+from graphsage.errors import DataError, setting
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
@@ -62,12 +62,14 @@ def build_ppi(source: Proteins, out: Path) -> Graph:
         raise DataError(f"no gene set holds {100 * source.min_share:.0f}% of the {len(everyone)} proteins")
     repeated = [name for name, count in Counter(name for name, _ in terms).items() if count > 1]
     if repeated:
-        raise DataError(f"the files of --labels hold the term {repeated[0]!r} more than once; leave one of them")
+        raise DataError(
+            f"the files of {setting('labels')} hold the term {repeated[0]!r} more than once; leave one of them"
+        )
     if not terms:
-        raise DataError("there is no ontology term to predict; check the files of --labels")
+        raise DataError(f"there is no ontology term to predict; check the files of {setting('labels')}")
     proteins = [protein for tissue in chosen for protein in tissue.proteins]
     if not set(proteins) & set().union(*(genes for _, genes in terms)):
-        raise DataError("no protein has any of the ontology's terms; are the ids of --labels those of --tissues?")
+        raise DataError(f"no protein has any term of {setting('labels')}; are its ids those of {setting('tissues')}?")
     sizes = [len(tissue.proteins) for tissue in chosen]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     number = np.repeat(np.arange(len(chosen)), sizes)

@@ -33,7 +33,7 @@ class Release:
 def build_debian(releases: Sequence[Release], out: Path) -> tuple[int, int]:
     """Write `nodes.csv` and `edges.csv` into the folder `out`; return how many of each there are."""
     if not releases:
-        raise DataError("give at least one release, oldest first: --packages bookworm=Packages.xz")
+        raise DataError("give at least one release, oldest first")
     nodes: dict[str, dict[str, str]] = {}
     relations: dict[tuple[str, str, str], str] = {}
     for release in releases:

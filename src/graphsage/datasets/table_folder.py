@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from graphsage.atomic import atomic_folder, writing
 from graphsage.datasets.tables import SPLIT_CODES
-from graphsage.errors import ConfigError, DataError, one_of
+from graphsage.errors import ConfigError, DataError, one_of, setting
 from graphsage.graph.external.csr import EdgeSort
 from graphsage.graph.external.row_file import Array, RowFile, RowWriter
 from graphsage.graph.external.size import shown_size
@@ -72,12 +72,13 @@ def _check(spec: TableSpec, memory: int, feature_type: str) -> None:
         raise ConfigError("many labels need memory for all of them; graphs larger than memory have one class a node")
     if spec.unknown_nodes == "add" and spec.nodes is not None:
         raise ConfigError(
-            "unknown_nodes add: the added nodes would have no columns; drop such edges, or list the nodes"
+            f"{setting('unknown_nodes', 'add')}: the added nodes would have no columns; "
+            "drop such edges, or list the nodes"
         )
-    one_of("feature type", feature_type, FEATURE_TYPES)
+    one_of("feature_type", feature_type, FEATURE_TYPES)
     if memory < PROCESS_BYTES + LEAST_BYTES:
         raise ConfigError(
-            f"memory must be at least {shown_size(PROCESS_BYTES + LEAST_BYTES)}; got {shown_size(memory)}"
+            f"{setting('memory')} must be at least {shown_size(PROCESS_BYTES + LEAST_BYTES)}; got {shown_size(memory)}"
         )
 
 

@@ -8,7 +8,7 @@ import torch
 
 from graphsage.datasets.dataset import Dataset
 from graphsage.datasets.file_readers import read_vector_file
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError, DataError, setting
 from graphsage.features.columns import Categorical, Dates, Numeric, Ready
 from graphsage.features.pipeline import FeaturePlan, Step
 from graphsage.features.recipe import Column, Recipe
@@ -100,7 +100,9 @@ def _feature_columns(read: ReadTables) -> dict[str, Column]:
     for role, name in read.spec.features_by_role:
         assert read.place is not None
         if read.added and role == "vectors":
-            raise ConfigError(f"unknown_nodes add: {read.added} nodes would have no vector ({name}); drop them")
+            raise ConfigError(
+                f"{setting('unknown_nodes', 'add')}: {read.added} nodes would have no vector ({name}); drop them"
+            )
         if is_vector_file(name) and role == "vectors":
             stem, matrix = Path(name).stem, read_vector_file(Path(name))
             if len(matrix) != len(read.edges.known):
@@ -124,7 +126,9 @@ def _time_split(time: torch.Tensor, scale: TimeScale, spec: TableSpec) -> Split:
     train_end = scale.until(spec.train_until, "train_until")
     val_end = train_end if spec.val_until is None else scale.until(spec.val_until, "val_until")
     if val_end < train_end:
-        raise ConfigError(f"val_until ({spec.val_until}) is before train_until ({spec.train_until})")
+        raise ConfigError(
+            f"{setting('val_until', spec.val_until)} is before {setting('train_until', spec.train_until)}"
+        )
     if not bool((time <= train_end).any()):
         raise DataError(f"no node is from {spec.train_until} or before: there is nothing to train on")
     return Split.at_times(time, train_end, val_end)

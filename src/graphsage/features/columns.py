@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from graphsage.errors import BundleError, DataError, one_or_more
+from graphsage.errors import BundleError, DataError, at_least
 from graphsage.features.recipe import Arrays, Column, Columns, Floats, Rows, Saved, take
 from graphsage.tables import values
 from graphsage.tables.messages import CellError
@@ -97,7 +97,7 @@ class Categorical:
     hashed: int = 256
 
     def __post_init__(self) -> None:
-        one_or_more(self, "min_count", "limit", "hashed")
+        at_least(1, self, "min_count", "limit", "hashed")
 
     def fit(self, columns: Columns, rows: Rows) -> "FittedCategorical":
         name, column = _only(columns)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, setting
 from graphsage.features.recipe import Columns, Floats, Rows, Saved, take
 from graphsage.tables import values
 
@@ -41,7 +41,7 @@ class FittedSentences(Saved):
 def _encode(path: str, texts: list[str]) -> Floats:
     if not Path(path).is_dir():
         raise ConfigError(
-            f"{path} is not a folder; text_model must be the local folder of a sentence-transformers model"
+            f"{path} is not a folder; {setting('text_model')} must be the local folder of a sentence-transformers model"
         )
     try:
         from sentence_transformers import SentenceTransformer

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsage.errors import BundleError, ConfigError, DataError, one_or_more
+from graphsage.errors import BundleError, ConfigError, DataError, at_least
 from graphsage.features.recipe import Columns, Floats, State, read_array, read_settings, take
 from graphsage.tables import values
 
@@ -59,7 +59,7 @@ class TfidfSvd:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        one_or_more(self, "dim", "min_df", "max_features")
+        at_least(1, self, "dim", "min_df", "max_features")
         if self.iterations < 0:
             raise ConfigError(f"iterations must be 0 or more; got {self.iterations}")
 

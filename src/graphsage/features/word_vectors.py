@@ -27,7 +27,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from graphsage.errors import ConfigError, DataError, one_or_more
+from graphsage.errors import ConfigError, DataError, at_least
 from graphsage.features.recipe import Arrays, Columns, Floats, Rows, State, read_array, read_settings, read_words, take
 from graphsage.tables import values
 
@@ -134,7 +134,7 @@ class Word2Vec:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        one_or_more(self, "dim", "min_count", "window", "epochs")
+        at_least(1, self, "dim", "min_count", "window", "epochs")
         if not self.a > 0:
             raise ConfigError(f"a must be above 0; got {self.a}")
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from graphsage.atomic import atomic_folder
-from graphsage.errors import ConfigError, one_of
+from graphsage.errors import at_least, one_of
 from graphsage.graph.external.csr import CsrFiles
 from graphsage.graph.external.row_file import RowWriter
 from graphsage.graph.graph import Graph
@@ -47,8 +47,7 @@ class CapRule:
 
     def __post_init__(self) -> None:
         one_of("cap", self.cap, CAPS)
-        if self.max_degree is not None and self.max_degree < 1:
-            raise ConfigError(f"max_degree must be at least 1, or None for no cap; got {self.max_degree}")
+        at_least(1, self, "max_degree")
 
     @cached_property
     def limit(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphsage.errors import DataError
+from graphsage.errors import DataError, setting, written
 from graphsage.graph.graph import Graph
 from graphsage.kernels.random import Stream
 
@@ -145,7 +145,10 @@ def _mask(values: Any) -> Tensor:
 
 def _sizes(n: int, fractions: Sequence[float]) -> tuple[int, int, int]:
     if len(fractions) != 3 or min(fractions) < 0 or abs(sum(fractions) - 1) > 1e-6:
-        raise DataError(f"fractions must be three numbers (train, val, test) that add up to 1; got {tuple(fractions)}")
+        raise DataError(
+            f"{setting('fractions')} must be three numbers (train, val, test) that add up to 1; "
+            f"got {written(tuple(fractions))}"
+        )
     first = round(n * fractions[0])
     second = min(round(n * fractions[1]), n - first)
     return first, second, n - first - second

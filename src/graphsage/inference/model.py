@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError, DataError, setting
 from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.evaluation.probe import Probe
 from graphsage.features.degree import degree_features
@@ -102,7 +102,7 @@ class Model:
                 self.encoder, capped, tables, rows.to(self.device), self.sampling, seed=self.seed, on_block=on_block
             )
         else:
-            raise ConfigError(f"inference must be exact or sampled; got {how!r}")
+            raise ConfigError(f"{setting('inference')} must be exact or sampled; got {how!r}")
         return z.cpu()
 
     def run_graph(self) -> Graph:
@@ -147,7 +147,10 @@ class Model:
     def probabilities(self, z: Tensor) -> Tensor:
         """Class probabilities of embeddings: softmax for one class a node, a sigmoid for each label where many."""
         if self.head is None:
-            raise DataError("this model was trained without labels and predicts nothing; train --task supervised")
+            raise DataError(
+                f"this model was trained without labels and predicts nothing; "
+                f"train it with {setting('task', 'supervised')}"
+            )
         self.head.eval()
         scores = self.head(z.to(self.device)).cpu()
         return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)
@@ -225,8 +228,9 @@ def check_identity(encoder: Encoder, num_nodes: int) -> None:
     identity = encoder.identity
     if identity is not None and num_nodes != identity.num_embeddings:
         raise DataError(
-            f"this model learned a vector for each of its {identity.num_embeddings} training nodes (identity_dim) "
-            f"and cannot embed a graph of {num_nodes}; train with features or degree features for new nodes"
+            f"this model learned a vector for each of its {identity.num_embeddings} training nodes "
+            f"({setting('identity_dim')}) and cannot embed a graph of {num_nodes}; "
+            f"train with features or {setting('degree_features', True)} for new nodes"
         )
 
 

@@ -24,7 +24,7 @@ import torch
 from graphsage.atomic import atomic_folder
 from graphsage.datasets.dataset import Dataset
 from graphsage.datasets.open import BUILT_IN
-from graphsage.errors import BundleError, DataError
+from graphsage.errors import BundleError, DataError, setting
 from graphsage.features.recipe import Column
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import NONE, Split
@@ -209,7 +209,9 @@ def _manifest(run: Path) -> dict[str, Any]:
     if expected is None or not path.is_file():
         raise BundleError(f"{run} keeps no graph; name the data, or train again")
     if checksum(path) != expected:
-        raise BundleError(f"{path} does not belong to this model; train again, or continue with --resume")
+        raise BundleError(
+            f"{path} does not belong to this model; train again, or continue with {setting('resume', True)}"
+        )
     about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if about["format"] != FORMAT:
         raise BundleError(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError, DataError, setting
 from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.inference.embed import prepare
 from graphsage.inference.model import Model
@@ -42,12 +42,12 @@ class LiveEncoder:
     def of(model: Model, inference: str | None = None) -> "LiveEncoder":
         if model.encoder.identity is not None:
             raise DataError(
-                "this model learned a vector for each training node (identity_dim) and cannot embed new "
-                "ones; train with features or degree features"
+                f"this model learned a vector for each training node ({setting('identity_dim')}) and cannot embed new "
+                f"ones; train with features or {setting('degree_features', True)}"
             )
         how = inference or model.inference
         if how not in ("exact", "sampled"):
-            raise ConfigError(f"inference must be exact or sampled; got {how!r}")
+            raise ConfigError(f"{setting('inference')} must be exact or sampled; got {how!r}")
         encoder, head = deterministic(model.encoder), None if model.head is None else deterministic(model.head)
         fast = FastEncoder(encoder, modules_only=True)
         return LiveEncoder(

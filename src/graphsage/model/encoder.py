@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from graphsage.errors import ConfigError, one_of
+from graphsage.errors import ConfigError, at_least, one_of, setting
 from graphsage.kernels.dropout import dropout
 from graphsage.kernels.neighborhood import Hoods, concatenated, joined_keys
 from graphsage.model.aggregators import aggregator_named
@@ -42,12 +42,11 @@ class EncoderConfig:
         aggregator_named(self.aggregator)
         one_of("combine", self.combine, COMBINES)
         one_of("normalize", self.normalize, NORMALIZES)
-        for name, minimum in (("num_layers", 1), ("dim", 2), ("hidden_dim", 1), ("depth", 1), ("identity_dim", 0)):
-            value = getattr(self, name)
-            if value is not None and value < minimum:
-                raise ConfigError(f"{name} must be at least {minimum}; got {value}")
+        at_least(1, self, "num_layers", "depth", "hidden_dim")
+        at_least(2, self, "dim")
+        at_least(0, self, "identity_dim")
         if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout must be at least 0 and below 1; got {self.dropout}")
+            raise ConfigError(f"{setting('dropout')} must be at least 0 and below 1; got {self.dropout}")
 
 
 class Encoder(nn.Module):
@@ -64,12 +63,14 @@ class Encoder(nn.Module):
         self.identity: nn.Embedding | None = None
         if config.identity_dim:
             if num_nodes is None:
-                raise ConfigError("identity_dim needs the number of nodes of the training graph")
+                raise ConfigError(f"{setting('identity_dim')} needs the number of nodes of the training graph")
             self.identity = nn.Embedding(num_nodes, config.identity_dim)
             nn.init.normal_(self.identity.weight, std=config.identity_dim**-0.5)
         width = in_dim + config.identity_dim
         if not width:
-            raise ConfigError("the graph has no features; use degree features or identity_dim")
+            raise ConfigError(
+                f"the graph has no features; use {setting('degree_features', True)} or {setting('identity_dim')}"
+            )
         self.layers = nn.ModuleList()
         for k in range(1, config.num_layers + 1):
             last = k == config.num_layers
@@ -119,7 +120,9 @@ class Encoder(nn.Module):
         if self.identity is None:
             return x
         if nodes is None:
-            raise ConfigError("this encoder has identity vectors (identity_dim): give the numbers of the nodes")
+            raise ConfigError(
+                f"this encoder has identity vectors ({setting('identity_dim')}); give the rows of the nodes"
+            )
         return torch.cat([x, self.identity(nodes)], dim=1)
 
     def dropout(self, h: Tensor, keys: Tensor, k: int) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from graphsage.errors import ConfigError, one_of
+from graphsage.errors import ConfigError, at_least, one_of, setting, written
 from graphsage.graph.cap import CAPS, MAX_DEGREE
 from graphsage.graph.graph import Graph
 from graphsage.kernels.neighborhood import (
@@ -43,16 +43,19 @@ class SamplingConfig:
 
     def __post_init__(self) -> None:
         _check_sizes(self.sample_sizes)
-        if self.max_degree is not None and self.max_degree < 1:
-            raise ConfigError(f"max_degree must be at least 1, or none for no cap; got {self.max_degree}")
+        at_least(1, self, "max_degree")
         one_of("cap", self.cap, CAPS)
 
 
 def _check_sizes(sample_sizes: Sequence[int]) -> None:
     if not sample_sizes or min(sample_sizes) < 1:
-        raise ConfigError(f"sample_sizes must hold one positive number for each layer; got {tuple(sample_sizes)}")
+        raise ConfigError(
+            f"{setting('sample_sizes')} must hold one positive number per layer; got {written(tuple(sample_sizes))}"
+        )
     if max(sample_sizes) > LARGEST_SAMPLE:
-        raise ConfigError(f"sample_sizes must be at most {LARGEST_SAMPLE}; got {tuple(sample_sizes)}")
+        raise ConfigError(
+            f"{setting('sample_sizes')} must be at most {LARGEST_SAMPLE}; got {written(tuple(sample_sizes))}"
+        )
 
 
 class NeighborLists(Protocol):

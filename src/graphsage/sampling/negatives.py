@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphsage.errors import DataError
+from graphsage.errors import DataError, setting
 from graphsage.kernels.random import uniform
 
 SMOOTHING = 0.75  # Appendix C: context distribution smoothing
@@ -23,7 +23,9 @@ class Negatives:
         weights = torch.where(degrees > 0, degrees.double() ** smoothing, 0.0)
         cumulative = weights.cumsum(0)
         if not float(cumulative[-1]):
-            raise DataError("no training node has an edge, so there are no negatives to draw; use --task supervised")
+            raise DataError(
+                f"no training node has an edge, so there are no negatives to draw; use {setting('task', 'supervised')}"
+            )
         return cls(cumulative)
 
     def draw(self, bits: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 import uvicorn
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, setting
 from graphsage.serving.app import make_app
 from graphsage.serving.keys import ApiKeys
 from graphsage.serving.memory import give_back
@@ -53,7 +53,7 @@ def check_address(host: str, keys: ApiKeys) -> None:
         local = False
     if not local and not keys:
         raise ConfigError(
-            f"{host} can be reached from other machines; give keys with --api-keys FILE or in "
+            f"{host} can be reached from other machines; give keys with {setting('api_keys')} or in "
             "GRAPHSAGE_READ_KEYS and GRAPHSAGE_WRITE_KEYS, or serve on 127.0.0.1"
         )
 

@@ -1,8 +1,9 @@
 """How a service behaves under load: limits, and what happens in the background."""
 
+import math
 from dataclasses import dataclass
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, at_least, setting
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,10 +26,7 @@ class Settings:
     """Nodes up to which the search is exact; above, an HNSW index answers."""
 
     def __post_init__(self) -> None:
-        for name in ("max_body", "max_nodes", "max_neighbors", "max_waiting", "batch", "exact_up_to"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1; got {getattr(self, name)}")
-        if self.deadline <= 0:
-            raise ConfigError(f"deadline must be more than 0 seconds; got {self.deadline}")
-        if self.compact_after < 0:
-            raise ConfigError(f"compact_after must be 0 or more; got {self.compact_after}")
+        at_least(1, self, "max_body", "max_nodes", "max_neighbors", "max_waiting", "batch", "exact_up_to")
+        at_least(0, self, "compact_after")
+        if not 0 < self.deadline < math.inf:
+            raise ConfigError(f"{setting('deadline')} must be above 0 seconds and finite; got {self.deadline}")

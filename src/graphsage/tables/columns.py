@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError, DataError, setting
 from graphsage.tables import values
 from graphsage.tables.messages import CellError, shown
 from graphsage.tables.values import Column
@@ -191,7 +191,7 @@ class TimeScale:
                         name,
                         row,
                         f"is {shown(value)}: neither an integer nor an ISO date (2024-12-31); "
-                        "names need time_order, from the oldest to the newest",
+                        f"names need {setting('time_order')}, from the oldest to the newest",
                     )
                 return TimeScale(dates=True)
         return TimeScale()
@@ -213,7 +213,7 @@ class TimeScale:
         """The time that a setting names; the end of the day if it is a day."""
         number = self._number(text)
         if number is None:
-            raise ConfigError(f"{name} {self._problem(text)}")
+            raise ConfigError(f"{setting(name)} {self._problem(text)}")
         return number + _DAY - 1 if self.dates and len(text.strip()) == 10 else number
 
     def _number(self, value: Any) -> int | None:
@@ -230,9 +230,9 @@ class TimeScale:
         if _missing(value):
             return "has no time; every row needs one"
         if self.order:
-            return f"is {shown(value)}, which time_order does not have ({', '.join(self.order)})"
+            return f"is {shown(value)}, which {setting('time_order')} does not have ({', '.join(self.order)})"
         kind = "an ISO date (2024-12-31)" if self.dates else "an integer"
-        return f"is {shown(value)}, not {kind} as the other times are; names need time_order"
+        return f"is {shown(value)}, not {kind} as the other times are; names need {setting('time_order')}"
 
 
 def _time_cells(array: Any) -> Column:

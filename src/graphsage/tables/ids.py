@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphsage.errors import DataError
+from graphsage.errors import DataError, setting
 from graphsage.tables.messages import CellError, Place
 from graphsage.tables.source import Table
 
@@ -171,7 +171,7 @@ class UnknownNodes:
             ]
             raise DataError(
                 f"{self.place}: {self.edges} {what} that the node table does not have, such as "
-                f"{', '.join(shown)}; correct them, or set unknown_nodes to drop or add"
+                f"{', '.join(shown)}; correct them, or give {setting('unknown_nodes')} drop or add"
             )
 
 

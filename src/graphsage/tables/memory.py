@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError, DataError, setting
 from graphsage.tables.columns import Labels, TimeScale, read_labels, read_split
 from graphsage.tables.ids import Edges, node_ids, read_edges
 from graphsage.tables.messages import CellError, Place
@@ -55,7 +55,10 @@ def read_tables(spec: TableSpec, parts: Mapping[str, int], extra: Sequence[str] 
         raise DataError(f"{edges} has no row; a graph needs at least one node")
     added = 0 if known is None else len(found.known) - len(known)
     if added and spec.time is not None:
-        raise ConfigError(f"unknown_nodes add: {added} nodes would have no time; leave time out, or drop them")
+        raise ConfigError(
+            f"{setting('unknown_nodes', 'add')}: {added} nodes would have no time; "
+            f"leave {setting('time')} out, or drop them"
+        )
     if added:
         columns = {name: pa.concat_arrays([a, pa.nulls(added, a.type)]) for name, a in columns.items()}
     made: dict[str, Any] = {}

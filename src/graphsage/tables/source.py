@@ -18,7 +18,7 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError, DataError, setting
 from graphsage.tables.messages import Place, listed
 
 _BLOCK = 1 << 26  # bytes of a CSV file parsed at once; a longer row is an error
@@ -129,7 +129,7 @@ def open_table(path: str | Path, delimiter: str | None = None, batch_rows: int =
     if suffix not in KNOWN:
         raise ConfigError(f"{path}: a table must end in {', '.join(KNOWN)} (or those with .gz); got {suffix!r}")
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-        raise ConfigError(f"delimiter must be one character, such as ; or a tab; got {delimiter!r}")
+        raise ConfigError(f"{setting('delimiter')} must be one character, such as ; or a tab; got {delimiter!r}")
     if not path.exists():
         raise DataError(f"{path} does not exist; it must be a table ({', '.join(KNOWN)})")
     if not path.is_file():
@@ -193,7 +193,7 @@ def _header(path: Path, delimiter: str) -> tuple[str, ...]:
     if len(names) == 1 and others:
         raise DataError(
             f"{path} has one column, {names[0][:60]!r}; it seems to be separated by {others[0]!r}, not "
-            f"{delimiter!r}: set delimiter"
+            f"{delimiter!r}: set {setting('delimiter')}"
         )
     return tuple(names)
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphsage.errors import ConfigError, DataError, one_of
+from graphsage.errors import ConfigError, DataError, one_of, setting
 from graphsage.tables.messages import listed
 
 if TYPE_CHECKING:  # it imports pyarrow, and `graphsage train --help` reads this module
@@ -97,17 +97,24 @@ class TableSpec:
         one_of("unknown_nodes", self.unknown_nodes, UNKNOWN_NODES)
         one_of("text_method", self.text_method, TEXT_METHODS)
         if self.text_method in ("vectors", "sentences") and self.text_model is None and self.text:
-            raise ConfigError(f"text_method {self.text_method} needs text_model: where the vectors or the model are")
+            raise ConfigError(
+                f"{setting('text_method', self.text_method)} needs {setting('text_model')}, "
+                "the path of the vectors or the model"
+            )
         if self.nodes is None and self.columns:
-            raise ConfigError(f"a column is named ({self.columns[0]}), but there is no node table: set nodes")
+            raise ConfigError(
+                f"a column is named ({self.columns[0]}), but there is no node table: give {setting('nodes')}"
+            )
         if len(self.label_separator) != 1:
-            raise ConfigError(f"label_separator must be one character; got {self.label_separator!r}")
+            raise ConfigError(f"{setting('label_separator')} must be one character; got {self.label_separator!r}")
         if len(set(self.time_order)) != len(self.time_order):
-            raise ConfigError(f"time_order names a moment twice: {', '.join(self.time_order)}")
+            raise ConfigError(f"{setting('time_order')} names a moment twice: {', '.join(self.time_order)}")
         if self.train_until is not None and self.time is None:
-            raise ConfigError("train_until splits by time: set time, the column with each node's moment")
+            raise ConfigError(
+                f"{setting('train_until')} splits by time; give {setting('time')}, the column with each node's time"
+            )
         if self.val_until is not None and self.train_until is None:
-            raise ConfigError("val_until needs train_until: training ends before validation")
+            raise ConfigError(f"{setting('val_until')} needs {setting('train_until')}: training ends before validation")
         if self.label is not None and self.label in self.features:
             raise ConfigError(f"column {self.label!r} is the label; it cannot be a feature too")
 
@@ -177,7 +184,7 @@ class TableSpec:
             if name not in known:
                 raise ConfigError(f"there is no data setting {name!r}; settings are {', '.join(sorted(known))}")
         if values.get("edges") is None:
-            raise ConfigError("a graph needs edges: give the edge table")
+            raise ConfigError(f"a graph needs edges: give {setting('edges')}, the edge table")
         given: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
         return TableSpec(**given)
 

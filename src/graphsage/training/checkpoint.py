@@ -13,7 +13,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from graphsage.atomic import atomic_file
-from graphsage.errors import BundleError
+from graphsage.errors import BundleError, setting
 from graphsage.execution.adam import Adam
 
 FILE = "checkpoint.safetensors"
@@ -58,19 +58,22 @@ def read_checkpoint(folder: Path, identity: str) -> bytes:
     """The content of the checkpoint file, if it belongs to the run `identity`."""
     path = folder / FILE
     if not path.exists():
-        raise BundleError(f"there is no checkpoint in {folder} to resume from; run without --resume")
+        raise BundleError(f"there is no checkpoint in {folder} to resume from; run without {setting('resume', True)}")
     try:
         content = path.read_bytes()
         load(content)
         metadata = _metadata(content)
         TrainingState(**json.loads(metadata["progress"]))
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise BundleError(f"{path} is damaged ({error}); run without --resume") from error
+        raise BundleError(f"{path} is damaged ({error}); run without {setting('resume', True)}") from error
     if metadata.get("format") != FORMAT:
-        raise BundleError(f"{path} has the checkpoint format of another graphsage version; run without --resume")
+        raise BundleError(
+            f"{path} has the checkpoint format of another graphsage version; run without {setting('resume', True)}"
+        )
     if metadata.get("identity") != identity:
         raise BundleError(
-            f"{path} belongs to a run with other settings or data; resume with the same ones, or run without --resume"
+            f"{path} belongs to a run with other settings or data; resume with the same ones, "
+            f"or run without {setting('resume', True)}"
         )
     return content
 

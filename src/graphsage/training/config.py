@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from graphsage.errors import ConfigError, one_of
+from graphsage.errors import ConfigError, at_least, one_of, setting, written
 
 if TYPE_CHECKING:  # they import torch, and `graphsage train --help` reads this module
     from graphsage.model.encoder import EncoderConfig
@@ -153,19 +153,20 @@ class Config:
                 one_of(name, getattr(self, name), known)
         if self.num_layers is not None and self.num_layers != len(self.sample_sizes):
             raise ConfigError(
-                f"sample_sizes must hold one number for each of the {self.num_layers} layers; got {self.sample_sizes}"
+                f"{setting('sample_sizes')} must hold one number for each of the {self.num_layers} layers; "
+                f"got {written(self.sample_sizes)}"
             )
-        for name in ("epochs", "steps", "batch_size", "num_walks", "num_negatives", "patience"):
-            _at_least(name, getattr(self, name), 1)
-        _at_least("walk_length", self.walk_length, 2)
-        for name in ("weight_decay", "clip", "supervised_weight", "seed"):
-            _at_least(name, getattr(self, name), 0)
+        at_least(1, self, "epochs", "steps", "batch_size", "num_walks", "num_negatives", "patience")
+        at_least(2, self, "walk_length")
+        at_least(0, self, "weight_decay", "clip", "supervised_weight", "seed")
         if self.lr is not None and not 0 < self.lr < math.inf:
-            raise ConfigError(f"lr must be above 0 and finite; got {self.lr}")
+            raise ConfigError(f"{setting('lr')} must be above 0 and finite; got {self.lr}")
         if self.seed >= 2**63:
-            raise ConfigError(f"seed must be below 2^63; got {self.seed}")
+            raise ConfigError(f"{setting('seed')} must be below 2^63; got {self.seed}")
         if self.task == "unsupervised" and self.patience is not None:
-            raise ConfigError("patience watches validation F1, which unsupervised training does not have; leave it out")
+            raise ConfigError(
+                f"{setting('patience')} watches validation F1, which unsupervised training does not have; leave it out"
+            )
         if self.resolved() is self:
             self.encoder()  # checks the fields of the model and of sampling
             self.sampling()
@@ -227,11 +228,6 @@ class Config:
             raise ConfigError(f"a setting has the wrong type: {error}") from error
 
 
-def _at_least(name: str, value: float | None, minimum: int) -> None:
-    if value is not None and not minimum <= value < math.inf:
-        raise ConfigError(f"{name} must be at least {minimum} and finite; got {value}")
-
-
 def _whole(name: str, value: object) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise ConfigError(f"{name} must be a whole number; got {value!r}")
+        raise ConfigError(f"{setting(name)} must be an integer; got {value!r}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphsage.atomic import writing
-from graphsage.errors import DataError
+from graphsage.errors import DataError, setting
 from graphsage.execution.step import Step
 from graphsage.training.batches import Epochs
 from graphsage.training.checkpoint import TrainingState
@@ -76,7 +76,9 @@ class Reporter:
         if count:
             total = float(self.step.take_loss())
             if not math.isfinite(total):
-                raise DataError(f"the loss of step {state.step} is {total}; look for huge features or lower lr")
+                raise DataError(
+                    f"the loss of step {state.step} is {total}; look for huge features or lower {setting('lr')}"
+                )
             state.loss_sum += total
             state.loss_steps += count
             self.fetched_step, self.last_report, self.last_loss = state.step, time.monotonic(), total / count

@@ -20,7 +20,7 @@ import numpy as np
 
 from graphsage.atomic import writing
 from graphsage.checksummed_json import read_checksummed, write_checksummed
-from graphsage.errors import ConfigError, one_of
+from graphsage.errors import ConfigError, one_of, setting
 from graphsage.file_lock import FileLock
 from graphsage.training.space import Choice, Range, Space, tidy
 from graphsage.training.trials import Result, Trial, TrialStore
@@ -62,7 +62,9 @@ class Search:
         if self.trials < 1:
             raise ConfigError(f"trials must be at least 1; got {self.trials}")
         if self.space.points is not None and self.sampler != "grid":
-            raise ConfigError(f"the space {self.space.name} is a list of points; --sampler grid tries them all")
+            raise ConfigError(
+                f"the space {self.space.name} is a list of points; {setting('sampler', 'grid')} tries them all"
+            )
 
     @property
     def total(self) -> int:
@@ -75,7 +77,7 @@ class Search:
             load_optuna()
         path = self.folder / "search.json"
         if (self.folder / "journal.log").exists():
-            raise ConfigError(f"{self.folder} holds a sweep of an older graphsage version; choose another --out")
+            raise ConfigError(f"{self.folder} holds a sweep of an older graphsage version; choose another folder")
         with writing(path):
             (self.folder / "running").mkdir(parents=True, exist_ok=True)
         identity = json.loads(json.dumps({"space": self.space.as_json(), "sampler": self.sampler, **self.about}))
@@ -85,7 +87,7 @@ class Search:
             known = read_checksummed(path)
         if known != identity:
             what = next(name for name in identity if known.get(name) != identity[name])
-            raise ConfigError(f"{self.folder} holds a sweep with another {what}; choose another --out")
+            raise ConfigError(f"{self.folder} holds a sweep with another {what}; choose another folder")
         return TrialStore(self.folder)
 
 
@@ -93,7 +95,7 @@ def load_optuna() -> None:
     try:
         import optuna
     except ImportError as error:
-        raise ConfigError("--sampler tpe needs Optuna: pip install 'graphsage[cluster]'") from error
+        raise ConfigError(f"{setting('sampler', 'tpe')} needs Optuna: pip install 'graphsage[cluster]'") from error
     optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 

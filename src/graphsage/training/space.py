@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, setting
 from graphsage.training.config import Config
 
 PAPER_AGGREGATORS = ("gcn", "mean", "lstm", "pool")
@@ -58,7 +58,7 @@ class Range:
         if self.step is None:
             raise ConfigError(
                 f"space: {name} is a range without steps, which a grid cannot go through; give it step = ..., list its "
-                "values, or use --sampler tpe or random"
+                f"values, or use {setting('sampler', 'tpe')} or random"
             )
         return tuple(tidy(self.low + k * self.step, self.whole) for k in range(self.count(self.step)))
 
@@ -109,7 +109,9 @@ class Space:
         if not self.axes:
             raise ConfigError("the space has no setting to search; add one to [space], such as lr = [0.01, 0.001]")
         if "seed" in self.axes:
-            raise ConfigError("space: seed is not a setting to choose; --seeds N repeats the winner with N seeds")
+            raise ConfigError(
+                f"space: seed is not a setting to choose; {setting('seeds')} repeats the winner with several seeds"
+            )
         for name, axis in self.axes.items():
             if name in self.fixed:
                 raise ConfigError(f"{name} is in [space] and also fixed to {self.fixed[name]!r}; leave one of them out")

@@ -13,7 +13,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from graphsage.datasets.dataset import Dataset
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError, DataError, setting
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.features.scaler import fit_scaler
@@ -176,11 +176,13 @@ def choose_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ConfigError(f"device must be auto, cpu or cuda; got {name!r}") from None
+        raise ConfigError(f"{setting('device')} must be auto, cpu or cuda; got {name!r}") from None
     if device.type not in ("cpu", "cuda"):
-        raise ConfigError(f"device must be auto, cpu or cuda; got {name!r}")
+        raise ConfigError(f"{setting('device')} must be auto, cpu or cuda; got {name!r}")
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("device cuda was asked for, but torch finds no GPU; use --device cpu")
+        raise ConfigError(
+            f"{setting('device', 'cuda')} was asked for, but torch finds no GPU; use {setting('device', 'cpu')}"
+        )
     return device
 
 
@@ -248,7 +250,7 @@ def _same_everywhere(identity: str, ranks: Ranks) -> None:
 def _num_classes(graph: Graph, nodes: Tensor) -> int:
     """The number of class names; without names, that of the training nodes' classes (never held-out labels)."""
     if graph.labels is None:
-        raise DataError("this task needs labels and the graph has none; use --task unsupervised")
+        raise DataError(f"this task needs labels and the graph has none; use {setting('task', 'unsupervised')}")
     if graph.class_names is not None:
         return len(graph.class_names)
     return graph.labels.shape[1] if graph.multilabel else int(graph.labels[nodes].max()) + 1

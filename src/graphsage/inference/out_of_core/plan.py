@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphsage.errors import ConfigError, one_of
+from graphsage.errors import ConfigError, one_of, setting
 from graphsage.execution.rows_first import RowsFirst, rows_first
 from graphsage.graph.external.csr import CsrFiles
 from graphsage.graph.external.size import shown_size
@@ -72,7 +72,7 @@ class Budget:
     def of(memory: int, workers: int, encoder: Encoder, adjacency: CsrFiles) -> "Budget":
         """What `memory` leaves beside the process itself; an error that says the least where that is too little."""
         if workers < 1:
-            raise ConfigError(f"workers must be at least 1; got {workers}")
+            raise ConfigError(f"{setting('workers')} must be at least 1; got {workers}")
         layers = [encoder.layer(k) for k in range(1, len(encoder.layers) + 1)]
         beside = PROCESS_BYTES + max(_beside(layer, encoder.config.dim) for layer in layers)
         degree = max((int(np.diff(pointers).max(initial=0)) for _, pointers in adjacency.chunks()), default=0)
@@ -82,7 +82,7 @@ class Budget:
         if each < least:
             of = f" ({workers} workers need that much together)" if workers > 1 else ""
             raise ConfigError(
-                f"memory must be at least {shown_size((beside + least) * workers + driver)} for this "
+                f"{setting('memory')} must be at least {shown_size((beside + least) * workers + driver)} for this "
                 f"model and graph{of}; got {shown_size(memory)}"
             )
         return Budget(each, workers)

@@ -1,6 +1,6 @@
 """AGGREGATE_k of Algorithm 1: one file each, one table of names."""
 
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, setting
 from graphsage.model.aggregators.base import Aggregator
 from graphsage.model.aggregators.gcn import GCNAggregator
 from graphsage.model.aggregators.lstm import LSTMAggregator
@@ -18,7 +18,7 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
 
 def aggregator_named(name: str) -> type[Aggregator]:
     if name not in AGGREGATORS:
-        raise ConfigError(f"aggregator must be one of {', '.join(AGGREGATORS)}; got {name!r}")
+        raise ConfigError(f"{setting('aggregator')} must be one of {', '.join(AGGREGATORS)}; got {name!r}")
     return AGGREGATORS[name]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphsage.errors import DataError
+from graphsage.errors import DataError, setting
 from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.execution.step import Examples
 from graphsage.execution.strategies import LayerInput
@@ -34,10 +34,12 @@ class Supervised(Objective):
         super().__init__(config, encoder, data)
         labels = data.graph.labels
         if labels is None:
-            raise DataError("supervised training needs labels and the graph has none; use --task unsupervised")
+            raise DataError(
+                f"supervised training needs labels and the graph has none; use {setting('task', 'unsupervised')}"
+            )
         self.nodes = data.nodes if labels.dim() == 2 else data.nodes[labels[data.nodes] >= 0]
         if not len(self.nodes):
-            raise DataError("no training node has a label; give labels or use --task unsupervised")
+            raise DataError(f"no training node has a label; give labels or use {setting('task', 'unsupervised')}")
         self.head, self.labels = head, labels
         self.epochs = self._epochs(len(self.nodes))
 
