@@ -1,5 +1,7 @@
 """Counter-based random numbers: pure functions of a key, uniform, and independent of neighboring keys."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -69,11 +71,23 @@ def test_permute_of_some_positions_equals_those_of_all(n: int, seed: int) -> Non
     assert torch.equal(permute(some, n, key), permute(torch.arange(n), n, key)[some])
 
 
-def test_every_position_goes_everywhere_equally_often() -> None:
-    n, rounds = 5, 1200
-    images = torch.stack([permute(torch.arange(n), n, Stream(0, "order", e).key) for e in range(rounds)])
-    p = [chi_square_p(torch.bincount(images[:, position], minlength=n)) for position in range(n)]
-    assert min(p) > 1e-4
+@pytest.mark.parametrize("n", range(2, 9))
+def test_all_permutations_of_few_numbers_are_equally_likely(n: int) -> None:
+    """For 7 and 8 numbers: all images of the first three."""
+    places = n if n < 7 else 3
+    cells = math.perm(n, places)
+    keys = [Stream(0, "order", epoch).key for epoch in range(max(1000, 20 * cells))]
+    images = torch.stack([permute(torch.arange(places), n, key) for key in keys])
+    codes = (images * n ** torch.arange(places)).sum(dim=1)
+    counts = torch.unique(codes, return_counts=True)[1]
+    assert len(counts) == cells
+    assert chi_square_p(counts) > 1e-4
+
+
+@pytest.mark.parametrize("n", [16, 17, 40])
+def test_a_position_goes_everywhere_equally_often(n: int) -> None:
+    images = torch.stack([permute(torch.arange(n), n, Stream(0, "order", epoch).key) for epoch in range(600)])
+    assert min(chi_square_p(torch.bincount(images[:, place], minlength=n)) for place in range(n)) > 1e-4
 
 
 @given(st.lists(INT64, min_size=1, max_size=20), st.integers(1, 2**31 - 1))

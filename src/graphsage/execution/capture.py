@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from graphsage.execution.adam import Adam
-from graphsage.execution.gradient_bucket import GradientBucket
-from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
+from graphsage.execution.ranks import SINGLE_PROCESS, GradientBucket, Ranks
 from graphsage.execution.step import EagerStep, Examples, StepObjective, gpu_rows
 
 STAGED = 512  # steps whose examples are chosen at once, between two replays

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from graphsage.execution.adam import Adam
-from graphsage.execution.gradient_bucket import GradientBucket
-from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
+from graphsage.execution.ranks import SINGLE_PROCESS, GradientBucket, Ranks
 
 STAGED = 16  # steps whose examples are chosen together: arithmetic on a few numbers costs as much as on many
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from graphsage.kernels.backend import on_triton
 
+SORTED = 16  # the largest n that `permute` sorts
 _MASK = (1 << 64) - 1
 
 
@@ -101,11 +102,15 @@ class Stream:
 
 
 def permute(positions: Tensor, n: int, key: int) -> Tensor:
-    """Where each position of 0..n-1 goes under a random permutation, without ever holding the permutation.
+    """The images of `positions` under a random permutation of 0..n-1, which is not held in memory if n is large.
 
-    A six-round Feistel network (four rounds are measurably uneven for n below 16) over the smallest even number of
-    bits that holds n; images at or beyond n are sent through again (cycle walking): a bijection of [0, n).
+    Up to 16 numbers are sorted by one draw each. More pass a six-round Feistel network over the smallest even number of
+    bits that holds n; images at or beyond n pass it again (cycle walking), which makes it a bijection of [0, n). Over
+    16 numbers or fewer that network is uneven, because its rounds have only a few functions to choose from.
     """
+    if n <= SORTED:
+        numbers = torch.arange(n, device=positions.device)
+        return mix((numbers + 1) * GOLDEN + key).argsort(stable=True)[positions.long()]
     half = max(1, (max(n - 1, 1).bit_length() + 1) // 2)
     if on_triton(positions):
         from graphsage.kernels.triton import random as fast

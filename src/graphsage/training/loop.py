@@ -1,8 +1,13 @@
 """The training loop: Adam on an objective, with validation, early stopping and checkpoints."""
 
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import torch
 from torch import nn
@@ -13,11 +18,11 @@ from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.execution.step import make_step
 from graphsage.training.checkpoint import TrainingState, read_checkpoint, restore, save_checkpoint
 from graphsage.training.config import Config
-from graphsage.training.interrupt import postponed
 from graphsage.training.objectives.base import Objective
 from graphsage.training.progress import REPORT_SECONDS, Event, Reporter
 
 CHECKPOINT_SECONDS = 60.0
+ECHO_SECONDS = 1.0  # torchrun forwards the Ctrl-C that the terminal has already sent to every process
 GPU_POLL_STEPS = 16  # between two checks for an interrupt on any rank, each as slow as a captured step
 
 
@@ -34,6 +39,37 @@ def matmul_precision(name: str) -> Iterator[None]:
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during training, after the checkpoint was written."""
+
+
+@dataclass
+class Interrupt:
+    requested: bool = False
+    at: float = 0.0
+
+
+@contextmanager
+def postponed() -> Iterator[Interrupt]:
+    """Within the block, the first Ctrl-C (or SIGTERM) only sets `requested`; a later one stops at once.
+
+    The loop stops between steps, never within one, so that a checkpoint written then resumes bit for bit.
+    """
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt  # Python delivers signals to the main thread only
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if not interrupt.requested:
+            interrupt.requested, interrupt.at = True, time.monotonic()
+        elif time.monotonic() - interrupt.at > ECHO_SECONDS:
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield interrupt
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def run_loop(

@@ -227,7 +227,7 @@ def _tpe(space: Space, seed: int, done: Sequence[Result]) -> Point:
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
     states = {"complete": "COMPLETE", "pruned": "PRUNED", "failed": "FAIL"}
     for result in done:
-        params = {name: _told(value) for name, value in result["point"].items()}
+        params = {name: _optuna_value(value) for name, value in result["point"].items()}
         study.add_trial(
             optuna.trial.create_trial(
                 state=optuna.trial.TrialState[states[result["state"]]],
@@ -241,7 +241,7 @@ def _tpe(space: Space, seed: int, done: Sequence[Result]) -> Point:
     for name, value in study.ask(distributions).params.items():
         axis = space.axes[name]
         if isinstance(axis, Choice):
-            point[name] = {_told(choice): choice for choice in axis.values}[value]
+            point[name] = {_optuna_value(choice): choice for choice in axis.values}[value]
         else:
             point[name] = value if axis.step is None else tidy(value, axis.whole)
     return point
@@ -251,12 +251,12 @@ def _distribution(axis: Choice | Range) -> "BaseDistribution":
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if isinstance(axis, Choice):
-        return CategoricalDistribution([_told(value) for value in axis.values])
+        return CategoricalDistribution([_optuna_value(value) for value in axis.values])
     if axis.whole:
         return IntDistribution(int(axis.low), int(axis.high), step=int(axis.step or 1), log=axis.log)
     return FloatDistribution(axis.low, axis.high, step=axis.step, log=axis.log)
 
 
-def _told(value: Any) -> Any:
-    """As Optuna keeps it: lists, such as sample sizes, as text."""
+def _optuna_value(value: Any) -> Any:
+    """The value as Optuna stores it: lists, such as sample sizes, as JSON."""
     return json.dumps(list(value)) if isinstance(value, list | tuple) else value
