@@ -90,7 +90,7 @@ class Budget:
 
 def plan_stages(encoder: Encoder, adjacency: CsrFiles, row_bytes: int, budget: Budget, layer_dtype: str) -> list[Stage]:
     """`row_bytes` is the size on disk of a node's features."""
-    one_of("layer dtype", layer_dtype, LAYER_DTYPES)
+    one_of("layer_dtype", layer_dtype, LAYER_DTYPES)
     stages: list[Stage] = []
     below = row_bytes
     for k in range(1, len(encoder.layers) + 1):
