@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.contenders.serve import load
-from benchmarks.measured_process import high_water
+from benchmarks.measured_process import answering, high_water
 
 HOMES: dict[str, tuple[str, ...]] = {
     "set_up": ("graphsage.training.train",),
@@ -231,11 +231,7 @@ def timed(run: Run, runs: int, device: str) -> dict[str, float]:
 def main() -> None:
     asked = json.loads(sys.argv[1])
     device = asked["device"]
-    answers, sys.stdout = sys.stdout, sys.stderr  # libraries may print
-
-    def answer(**found: Any) -> None:
-        print(json.dumps(found), file=answers, flush=True)
-
+    answer = answering()
     row = next(row for row in ROWS[device] if row.name == asked["row"])
     if device == "cuda":
         torch.set_float32_matmul_precision("high")

@@ -8,17 +8,19 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measured_process import Worker
 from benchmarks.targets import judge
 from benchmarks.workload import SHAPES, write
 from graphsage.experiments.record import write_result
 from graphsage.kernels.compiled.library import library
+
+ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
@@ -79,45 +81,27 @@ GROUPS = (
 )
 
 
-class Contender:
-    """A process that runs one task when told to."""
+class Contender(Worker):
+    """A process that runs one task when asked to."""
 
     def __init__(self, python: str, entry: Entry, folder: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": f"src{os.pathsep}.", "OMP_NUM_THREADS": "2"}
         module = entry.who
         if entry.who == "plain":
             environment["GRAPHSAGE_COMPILE"], module = "0", "ours"
-        self.process = subprocess.Popen(
-            [python, "-m", f"benchmarks.contenders.{module}", str(folder), entry.task],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
+        words = ("-m", "benchmarks.contenders.serve", module, str(folder), entry.task)
+        super().__init__([python, *words], environment, ROOT)
         self.seconds: list[float] = []
         self.peak = 0
-        ready = self._answer()
+        ready = self.answer()
         self.error = ready.get("error")
         self.versions: dict[str, str] = ready.get("versions", {})
 
     def turn(self, runs: int) -> None:
-        assert self.process.stdin is not None
-        print(runs, file=self.process.stdin, flush=True)
-        answer = self._answer()
+        answer = self.ask(runs)
         self.seconds += answer.get("seconds", [])
         self.peak = answer.get("peak", self.peak)
         self.error = answer.get("error")
-
-    def stop(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        answer: dict[str, Any] = json.loads(line) if line else {"error": "it stopped without an answer"}
-        return answer
 
 
 def measure(

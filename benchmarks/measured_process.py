@@ -1,10 +1,14 @@
-"""A command as a process of its own, with what it took: time, the kernel's peak of resident memory, bytes of disk."""
+"""Processes that are measured: what a command took, and workers that answer questions over a pipe.
 
+Needs nothing but the standard library, so that it also runs in a peer's environment.
+"""
+
+import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -66,12 +70,64 @@ def _io(pid: int) -> dict[str, int]:
 
 
 def high_water(pid: int) -> int:
-    """Not getrusage's: that one begins with what the parent had when it forked."""
+    """Peak resident memory of a process since its program started, in bytes; 0 if it has ended.
+
+    getrusage's `ru_maxrss` is not it: the kernel carries the memory of the process that forked over into it.
+    """
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
         return 0
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
+
+
+class Worker:
+    """A process that answers each line it is sent with one line of JSON, by `answering`."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None) -> None:
+        self.process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+
+    def ask(self, line: str | int) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        print(line, file=self.process.stdin, flush=True)
+        return self.answer()
+
+    def answer(self) -> dict[str, Any]:
+        """The next answer. It is `{"error": sentence}` if the process has ended."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        answer: dict[str, Any] = json.loads(line) if line else {"error": "the process ended without an answer"}
+        return answer
+
+    def stop(self) -> None:
+        """End the process, if need be after a minute."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+def answering() -> Callable[..., None]:
+    """A function that writes its arguments as one line of JSON to the standard output of this process.
+
+    All other output goes to standard error from now on, also that of C code. Call this before importing a library:
+    DGL prints on its first import.
+    """
+    pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+
+    def answer(**found: Any) -> None:
+        print(json.dumps(found), file=pipe, flush=True)
+
+    return answer
 
 
 def forget(*paths: Path) -> None:

@@ -28,6 +28,7 @@ from typing import Any
 
 from benchmarks.commit_verdict import HEADER, MORE_MEMORY, SIDES, SLOWER, judged, line_of
 from benchmarks.commit_worker import ROWS, Row
+from benchmarks.measured_process import Worker
 from benchmarks.workload import REDDIT, Shape, write
 from graphsage.experiments.record import write_result
 from graphsage.kernels.threads import cores
@@ -69,7 +70,7 @@ def _identity(name: str, source: Path) -> dict[str, str]:
     return {"name": name, "source": str(source), "sha256": digest.hexdigest()}
 
 
-class Worker:
+class Commit(Worker):
     """A process that runs one row with one commit's source."""
 
     def __init__(self, source: str, row: Row, folder: Path, device: str, **variables: str) -> None:
@@ -78,40 +79,15 @@ class Worker:
         environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line has it
         environment.setdefault("OMP_NUM_THREADS", str(cores()))
         self.source, self.ready = source, dict[str, Any]()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.commit_worker", asked],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
+        super().__init__([sys.executable, "-m", "benchmarks.commit_worker", asked], environment, ROOT)
 
     def wait_until_ready(self) -> None:
-        self.ready = self._answer()
+        self.ready = self.answer()
         if not Path(self.ready["source"]).is_relative_to(self.source):
             raise RuntimeError(f"the worker imported {self.ready['source']} and not {self.source}")
 
-    def ask(self, what: str | int) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        print(what, file=self._process.stdin, flush=True)
-        return self._answer()
-
-    def stop(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(60)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process.stdout.close()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        answer: dict[str, Any] = json.loads(line) if line else {"error": "the worker ended without an answer"}
+    def answer(self) -> dict[str, Any]:
+        answer = super().answer()
         if "error" in answer:
             raise RuntimeError(f"{self.source}: {answer['error']}")
         return answer
@@ -120,12 +96,12 @@ class Worker:
 @contextmanager
 def pair_of(
     sources: dict[str, str], row: Row, folder: Path, device: str, **variables: str
-) -> Iterator[dict[str, Worker]]:
+) -> Iterator[dict[str, Commit]]:
     """One worker per commit, both set up and warmed up."""
-    workers: dict[str, Worker] = {}
+    workers: dict[str, Commit] = {}
     try:
         for side in SIDES:
-            workers[side] = Worker(sources[side], row, folder, device, **variables)
+            workers[side] = Commit(sources[side], row, folder, device, **variables)
         for worker in workers.values():
             worker.wait_until_ready()
         yield workers

@@ -1,1 +1,1 @@
-"""What is measured side by side. Each module is a process of its own, in the environment that has its library."""
+"""What is measured side by side. Each module runs in a process of its own (`serve`), in its library's environment."""

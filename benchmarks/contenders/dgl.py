@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.contenders.files import FOLDER, write_tables
-from benchmarks.contenders.serve import Task, serve
+from benchmarks.contenders.serve import Task
 
 B, H = 512, 256
 
@@ -129,7 +129,3 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
         learn(blocks, x[inputs], y[outputs])
 
     return step
-
-
-if __name__ == "__main__":
-    serve(prepare)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from benchmarks.contenders.serve import Task, serve
+from benchmarks.contenders.serve import Task
 
 B, S1, S2, H = 512, 25, 10, 256
 EDGES, ROWS = 1 << 17, 1 << 12  # of a whole graph that are read or multiplied at once
@@ -96,7 +96,3 @@ def _multiply_all(features: torch.Tensor) -> Task:
                 torch.mm(x, w, out=out)
 
     return multiply
-
-
-if __name__ == "__main__":
-    serve(prepare)

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from benchmarks.contenders.files import FOLDER, write_tables
-from benchmarks.contenders.serve import Task, serve
+from benchmarks.contenders.serve import Task
 from benchmarks.ours import Ours
 from graphsage.datasets.tables import open_tables
 from graphsage.graph.build import from_edges
@@ -94,7 +94,3 @@ def presampled(ours: Ours) -> Task:
         ours.optimizer.step()
 
     return step
-
-
-if __name__ == "__main__":
-    serve(prepare)

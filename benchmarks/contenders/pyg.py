@@ -16,7 +16,7 @@ from torch_geometric.nn.aggr import LSTMAggregation
 from torch_geometric.utils import to_torch_csc_tensor
 
 from benchmarks.contenders.files import FOLDER, write_tables
-from benchmarks.contenders.serve import Task, serve
+from benchmarks.contenders.serve import Task
 
 B, H = 512, 256
 SIZES = [10, 25]
@@ -136,7 +136,3 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
 
         return step
     return lambda: learn(next(stream))
-
-
-if __name__ == "__main__":
-    serve(prepare)

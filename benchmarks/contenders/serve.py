@@ -1,14 +1,14 @@
 """The common part of a contender: load the graph, set up one task, then run it as often as asked over a pipe.
 
-    python -m benchmarks.contenders.MODULE FOLDER TASK
+    python -m benchmarks.contenders.serve MODULE FOLDER TASK
 
 reads lines `N` from standard input, runs the task N times and answers one line of JSON: seconds, and peak memory.
-Imports nothing but NumPy, so that it also runs in a peer's environment.
+Needs nothing but NumPy, so that it also runs in a peer's environment.
 """
 
+import importlib
 import importlib.metadata
-import json
-import resource
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.measured_process import answering, high_water
 
 LIBRARIES = ("torch", "torch_geometric", "torch_sparse", "torch_cluster", "dgl")
 REST = 0.5  # until the threads of the contender before have stopped spinning
@@ -40,23 +42,26 @@ def versions() -> dict[str, str]:
     return found
 
 
-def serve(prepare: Callable[[dict[str, Any], str], Task]) -> None:
+def main() -> None:
     """Answer until standard input ends. A task that cannot be set up answers its error."""
-    answers = sys.stdout
-    sys.stdout = sys.stderr  # what libraries print is not an answer
+    answer = answering()
+    _, module, folder, task = sys.argv
     try:
-        task = prepare(load(Path(sys.argv[1])), sys.argv[2])
-        task()
+        run = importlib.import_module(f"benchmarks.contenders.{module}").prepare(load(Path(folder)), task)
+        run()
     except Exception as error:
-        print(json.dumps({"error": f"{type(error).__name__}: {error}"[:300]}), file=answers, flush=True)
+        answer(error=f"{type(error).__name__}: {error}"[:300])
         return
-    print(json.dumps({"ready": True, "versions": versions()}), file=answers, flush=True)
+    answer(ready=True, versions=versions())
     for line in sys.stdin:
         time.sleep(REST)
         seconds = []
         for _ in range(int(line)):
             begin = time.perf_counter()
-            task()
+            run()
             seconds.append(time.perf_counter() - begin)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        print(json.dumps({"seconds": seconds, "peak": peak}), file=answers, flush=True)
+        answer(seconds=seconds, peak=high_water(os.getpid()))
+
+
+if __name__ == "__main__":
+    main()
