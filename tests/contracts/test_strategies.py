@@ -244,3 +244,30 @@ def test_a_pool_whose_modules_were_exchanged_runs_as_it_is(change: Callable[[Any
     hood = Dense(torch.tensor([[1, 2]]), torch.tensor([True]), torch.zeros(1).long(), torch.tensor([0]))
     x = normal(0, 3, WIDTH)
     torch.testing.assert_close(FastEncoder(encoder)([x], ((hood,),)), encoder(x, ((hood,),)))
+
+
+def own_linear_named_as_torchs(width: int, out: int) -> torch.nn.Module:
+    linear: torch.nn.Module = type("Linear", (Halved,), {})(width, out)
+    return linear
+
+
+@pytest.mark.parametrize("combine", ["joint", "halves"])
+@pytest.mark.parametrize("aggregator", ["mean", "gcn", "pool", "meanpool", "lstm"])
+@pytest.mark.parametrize("change", ["weight", "name", "hook"])
+def test_a_layer_whose_weight_was_exchanged_runs_as_it_is(aggregator: str, combine: str, change: str) -> None:
+    encoder = encoder_of(
+        EncoderConfig(aggregator=aggregator, dim=4, hidden_dim=3, num_layers=1, combine=combine), WIDTH
+    )
+    layer = encoder.layer(1)
+    if change == "hook":
+        layer.register_forward_hook(lambda module, args, result: result + 1)
+    elif isinstance(layer.weight, torch.nn.Linear):
+        made = own_linear_named_as_torchs if change == "name" else Halved
+        layer.weight = made(layer.weight.in_features, 4)  # type: ignore[assignment]
+    else:
+        layer.weight.self_weight = own_linear_named_as_torchs(WIDTH, 2) if change == "name" else Halved(WIDTH, 2)
+    assert type(strategy_for(layer)) is Plain
+    assert rows_first(layer) is None
+    hood = Dense(torch.tensor([[1, 2]]), torch.tensor([True]), torch.zeros(1).long(), torch.tensor([0]))
+    x = normal(0, 3, WIDTH)
+    torch.testing.assert_close(FastEncoder(encoder)([x], ((hood,),)), encoder(x, ((hood,),)))

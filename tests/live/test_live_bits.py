@@ -13,8 +13,9 @@ from graphs import SEEDS
 from graphsage.graph.build import from_edges
 from graphsage.graph.ids import node_key
 from graphsage.inference.model import Model
+from graphsage.kernels.block_linear import ROWS, BlockLinear
 from graphsage.live.change import Change, NodeChange
-from graphsage.live.deterministic_matmul import ROWS, BlockLinear, deterministic
+from graphsage.live.deterministic_matmul import deterministic
 from graphsage.live.embed import LiveEncoder
 from graphsage.live.overlay import Overlay
 from graphsage.live.overlay_view import Target

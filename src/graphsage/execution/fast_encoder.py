@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from graphsage.errors import ConfigError
-from graphsage.execution.strategies import LayerInput, MaxPool, PoolModules, Source, strategy_for
+from graphsage.execution.strategies import LayerInput, Source, strategy_for
 from graphsage.kernels.buffers import FRESH, Buffers
 from graphsage.kernels.dropout import dropout
 from graphsage.kernels.neighborhood import Hoods, joined_keys
@@ -27,9 +27,8 @@ class FastEncoder:
         self, encoder: Encoder, buffers: Buffers = FRESH, *, modules_only: bool = False, cells: int = CELLS
     ) -> None:
         self.encoder, self.buffers = encoder, buffers
-        self.strategies = [strategy_for(encoder.layer(k), cells) for k in range(1, len(encoder.layers) + 1)]
-        if modules_only:
-            self.strategies = [PoolModules(s.layer) if isinstance(s, MaxPool) else s for s in self.strategies]
+        layers = [encoder.layer(k) for k in range(1, len(encoder.layers) + 1)]
+        self.strategies = [strategy_for(layer, cells, modules_only=modules_only) for layer in layers]
 
     def __call__(self, tables: Sequence[Tensor], neighborhoods: Sequence[Hoods]) -> Tensor:
         """z of the rows of the last neighborhoods, (B, dim); the first ones index rows of the tables."""

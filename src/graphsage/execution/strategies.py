@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from graphsage.execution.combine import combine, own_rows, transform
 from graphsage.kernels.backend import on_triton
+from graphsage.kernels.block_linear import BlockLinear
 from graphsage.kernels.buffers import Buffers
 from graphsage.kernels.gather import gather_mean, gather_relu_max
 from graphsage.kernels.linear_without_input_grad import linear_without_input_grad, padded
@@ -37,7 +38,7 @@ from graphsage.model.aggregators.lstm import LSTMAggregator
 from graphsage.model.aggregators.mean import MeanAggregator
 from graphsage.model.aggregators.pool import MeanPoolAggregator, PoolAggregator
 from graphsage.model.encoder import Encoder
-from graphsage.model.layer import SageLayer
+from graphsage.model.layer import BlockDiagonal, SageLayer
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,24 +237,28 @@ STRATEGIES: dict[type[Aggregator], type[Plain]] = {
 }
 
 
-def strategy_for(layer: SageLayer, cells: int = CELLS) -> Plain:
-    """By the exact types of layer and aggregator: a subclass may compute something else, and gets `Plain`."""
-    known = type(layer) is SageLayer and _as_built(layer.aggregator)
-    return (STRATEGIES.get(type(layer.aggregator), Plain) if known else Plain)(layer, cells)
+def strategy_for(layer: SageLayer, cells: int = CELLS, *, modules_only: bool = False) -> Plain:
+    """By the exact types of the layer, its aggregator and their modules: a changed one gets `Plain`, which calls it."""
+    strategy = STRATEGIES.get(type(layer.aggregator), Plain) if _as_built(layer) else Plain
+    return (PoolModules if modules_only and issubclass(strategy, MaxPool) else strategy)(layer, cells)
 
 
-def _as_built(aggregator: Aggregator) -> bool:
-    """Whether the modules of an aggregator of ours are those of its `__init__`: a user may have exchanged one."""
-    if type(aggregator) in (PoolAggregator, MeanPoolAggregator):
-        assert isinstance(aggregator, PoolAggregator)
-        mlp = aggregator.mlp
-        kinds = [type(module).__name__ for module in mlp] if type(mlp) is nn.Sequential else []
-        linear = set(kinds[::2]) <= {"Linear", "BlockLinear"}  # live inference replaces the one by the other
-        return bool(kinds) and linear and len(kinds) % 2 == 0 and set(kinds[1::2]) == {"ReLU"}
-    if type(aggregator) is LSTMAggregator:
+def _as_built(layer: SageLayer) -> bool:
+    """Whether all modules of a layer are those of its `__init__`, without hooks; a user may have exchanged some."""
+    weight, aggregator = layer.weight, layer.aggregator
+    linear: list[nn.Module] = [*weight.children()] if type(weight) is BlockDiagonal else [weight]
+    if isinstance(aggregator, PoolAggregator):
+        if type(aggregator.mlp) is not nn.Sequential or {type(each) for each in aggregator.mlp[1::2]} != {nn.ReLU}:
+            return False
+        linear += aggregator.mlp[::2]
+        if len(aggregator.mlp) % 2:
+            return False
+    if isinstance(aggregator, LSTMAggregator):
         lstm = aggregator.lstm
-        return type(lstm) is nn.LSTM and lstm.bias and lstm.batch_first and not (lstm.bidirectional or lstm.proj_size)
-    return True
+        if type(lstm) is not nn.LSTM or lstm.bidirectional or lstm.proj_size or not (lstm.bias and lstm.batch_first):
+            return False
+    hooked = any(each._forward_hooks or each._forward_pre_hooks for each in layer.modules())
+    return type(layer) is SageLayer and {type(each) for each in linear} <= {nn.Linear, BlockLinear} and not hooked
 
 
 def linear_layers(pool: PoolAggregator) -> list[nn.Linear]:
