@@ -111,3 +111,10 @@ def at_least(minimum: float, owner: object, *names: str) -> None:
         if value is not None and not minimum <= value < math.inf:
             finite = " and finite" if isinstance(value, float) else ""
             raise ConfigError(f"{setting(name)} must be at least {minimum:g}{finite}; got {value}")
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C caused `error`: an interrupted import may raise another exception in its place."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None

@@ -161,6 +161,21 @@ def test_a_trial_that_keeps_killing_its_process_is_given_up(tmp_path: Path) -> N
     assert "died 3 times" in found(search)[1]["error"]
 
 
+def test_ctrl_c_within_an_import_ends_the_search(tmp_path: Path) -> None:
+    """Python may raise another exception in the place of the interrupt, as `__set_name__` of a class does."""
+
+    def interrupted(settings: dict[str, Any], report: Report) -> float:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise RuntimeError("Error calling __set_name__") from error
+
+    search = search_in(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        work(search, interrupted)
+    assert not found(search)
+
+
 def test_a_trial_that_a_person_interrupts_again_and_again_is_not_given_up(tmp_path: Path) -> None:
     search = search_in(tmp_path, GRID, sampler="grid")
 

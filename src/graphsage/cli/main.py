@@ -12,7 +12,7 @@ from graphsage.cli import data, demo, embed, evaluate, info, live, plan, plot, r
 from graphsage.cli.app import App
 from graphsage.cli.options import RENAMED
 from graphsage.cli.output import say
-from graphsage.errors import GraphSageError, LostRankError, messages_name_flags
+from graphsage.errors import GraphSageError, LostRankError, is_interrupt, messages_name_flags
 
 LEARN, USE, SERVE, LOOK = "Learn", "Use a model", "Serve", "Look around"
 
@@ -82,9 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(str(error), 3 if isinstance(error, LostRankError) else 2, reported=error.reported)
     except OSError as error:
         return _failed(f"{error.strerror or error}: {error.filename}" if error.filename else str(error), reported=False)
-    except KeyboardInterrupt:
-        return _failed("interrupted", 130)
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
+        if is_interrupt(error):
+            return _failed("interrupted", 130)
         # typer carries a click of its own, whose usage errors have no public name.
         message = getattr(error, "format_message", None)
         if message is None:

@@ -248,11 +248,10 @@ def _as_built(layer: SageLayer) -> bool:
     weight, aggregator = layer.weight, layer.aggregator
     linear: list[nn.Module] = [*weight.children()] if type(weight) is BlockDiagonal else [weight]
     if isinstance(aggregator, PoolAggregator):
-        if type(aggregator.mlp) is not nn.Sequential or {type(each) for each in aggregator.mlp[1::2]} != {nn.ReLU}:
+        modules = [*aggregator.mlp] if type(aggregator.mlp) is nn.Sequential else []
+        if not modules or len(modules) % 2 or {type(each) for each in modules[1::2]} != {nn.ReLU}:
             return False
-        linear += aggregator.mlp[::2]
-        if len(aggregator.mlp) % 2:
-            return False
+        linear += modules[::2]
     if isinstance(aggregator, LSTMAggregator):
         lstm = aggregator.lstm
         if type(lstm) is not nn.LSTM or lstm.bidirectional or lstm.proj_size or not (lstm.bias and lstm.batch_first):

@@ -20,7 +20,7 @@ import numpy as np
 
 from graphsage.atomic import writing
 from graphsage.checksummed_json import read_checksummed, write_checksummed
-from graphsage.errors import ConfigError, one_of, setting
+from graphsage.errors import ConfigError, is_interrupt, one_of, setting
 from graphsage.file_lock import FileLock
 from graphsage.training.space import Choice, Range, Space, tidy
 from graphsage.training.trials import Result, Trial, TrialStore
@@ -137,13 +137,16 @@ def work(
             result = {"state": "complete", "val": attempt(settings_of(search, begun["point"]), report)}
         except Pruned:
             result = {"state": "pruned"}
-        except Exception as error:  # one bad combination must not end the others
-            result = {"state": "failed", "error": f"{type(error).__name__}: {error}"}
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):  # the trial is not to blame for it
+            if is_interrupt(error):  # not the trial's fault: it may be attempted as often as before
                 _note(lock, {**begun, "attempts": begun["attempts"] - 1})
-            lock.release()
-            raise
+                lock.release()
+                raise KeyboardInterrupt from error
+            if not isinstance(error, Exception):
+                lock.release()
+                raise
+            # One bad combination must not end the others.
+            result = {"state": "failed", "error": f"{type(error).__name__}: {error}"}
         _keep(store, number, begun, {**result, "curve": curve, "seconds": round(time.monotonic() - began, 3)})
         lock.release()
         if on_done is not None:
