@@ -45,7 +45,7 @@ def test_pairs_are_the_start_and_each_later_position_of_every_walk(
 ) -> None:
     nodes = torch.arange(graph.num_nodes)
     pairs = walk_pairs(graph, nodes, seed, num_walks, length)
-    starts = [v for v in nodes.tolist() if len(graph.neighbors(v))]
+    starts = [v for v in nodes.tolist() if set(graph.neighbors(v).tolist()) - {v}]
     assert pairs.count == len(starts) * num_walks * (length - 1)
     u, v, valid = pairs.pairs(torch.arange(pairs.count))
     by_hand = []
@@ -94,3 +94,10 @@ def test_the_papers_numbers_are_the_defaults() -> None:
 def test_isolated_nodes_start_no_walk(edges: list[tuple[int, int]]) -> None:
     pairs = walk_pairs(Graph.from_edges(edges, 4), torch.tensor([2, 3]), 0)
     assert pairs.count == 0
+
+
+def test_a_node_whose_only_neighbor_is_itself_starts_no_walk() -> None:
+    graph = Graph.from_edges([[0, 0], [1, 1], [1, 2], [3, 4]], 6)
+    assert walk_pairs(graph, torch.arange(6), seed=0).starts.tolist() == [1, 2, 3, 4]
+    assert walk_pairs(Graph.from_edges([[0, 0]], 2), torch.arange(2), seed=0).count == 0
+    assert walk_pairs(Graph.from_edges([], 2), torch.arange(2), seed=0).count == 0

@@ -61,6 +61,36 @@ def test_a_loss_that_is_not_a_number_stops_the_run() -> None:
         gs.train(broken, planted_split(graph), standardize=False, **SMALL)
 
 
+@pytest.mark.parametrize("aggregator", ["mean", "pool"])
+def test_rows_too_long_for_float32_end_training_and_inference_with_an_error(aggregator: str) -> None:
+    """Their squares overflow. The rows would become zero vectors if they were divided by an infinite length."""
+    graph = planted_graph()
+    split = planted_split(graph)
+    huge = graph.replace(features=graph.features * 1e25)
+    with pytest.raises(DataError, match="the loss of step 1 is nan: numbers overflowed"):
+        gs.train(huge, split, standardize=False, aggregator=aggregator, **SMALL)
+    model = gs.train(graph, split, aggregator=aggregator, **{**SMALL, "epochs": 1})
+    grown = graph.with_nodes(features=torch.full((1, graph.num_features), 1e30), edges=[[120, 0]])
+    for inference in ("exact", "sampled"):
+        with pytest.raises(DataError, match="vectors of 1 nodes overflowed, first that of node 120"):
+            model.embed(grown, [120], inference=inference)
+
+
+def test_features_beyond_float16_are_refused_before_training() -> None:
+    graph = planted_graph()
+    features = graph.features.clone()
+    features[7, 2] = -1e5
+    with pytest.raises(DataError, match="feature column 2 of node 7 is -100000, and float16 holds at most 65504"):
+        gs.train(graph.replace(features=features), planted_split(graph), feature_type="float16", **SMALL)
+
+
+def test_pairs_need_an_edge_between_two_training_nodes() -> None:
+    graph = planted_graph()
+    loops = gs.Graph.from_edges([[v, v] for v in range(120)], features=graph.features)
+    with pytest.raises(DataError, match="no training node has an edge to another node"):
+        gs.train(loops, planted_split(graph), task="unsupervised", **SMALL)
+
+
 def test_a_run_is_not_resumed_on_other_labels_or_features(tmp_path: Path) -> None:
     graph = planted_graph()
     split = planted_split(graph)

@@ -103,7 +103,7 @@ class Model:
             )
         else:
             raise ConfigError(f"{setting('inference')} must be exact or sampled; got {how!r}")
-        return z.cpu()
+        return check_finite(z.cpu(), rows)
 
     def run_graph(self) -> Graph:
         """The graph the model was trained on, with features. A model that was loaded from a run reads it there."""
@@ -221,6 +221,18 @@ def load(folder: str | Path) -> Model:
     from graphsage.inference.bundle import load_bundle
 
     return load_bundle(Path(folder))
+
+
+def check_finite(z: Tensor, nodes: Tensor | None = None) -> Tensor:
+    """`z` (of `nodes`), if no number in it overflowed."""
+    odd = torch.nonzero(~torch.isfinite(z).all(dim=1)).flatten()
+    if len(odd):
+        first = int(odd[0] if nodes is None else nodes[odd[0]])
+        raise DataError(
+            f"the vectors of {len(odd)} nodes overflowed, first that of node {first}; look for huge features of the "
+            "node and its neighbors"
+        )
+    return z
 
 
 def check_identity(encoder: Encoder, num_nodes: int) -> None:

@@ -1,5 +1,7 @@
 """ReLU and scaling to length 1 in one operation (Algorithm 1, the end of line 5, and line 7), with its gradient."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -11,8 +13,15 @@ EPSILON = 1e-12  # a zero vector stays zero: an isolated node with h = 0 must no
 BLOCK_ROWS = 512  # rows that stay in cache from one pass to the next
 
 
+def l2norm(x: Tensor) -> Tensor:
+    """x (R, D) with every row scaled to length 1. A zero row stays zero; a row whose length overflows becomes NaN."""
+    length: Tensor = torch.linalg.vector_norm(x, dim=1, keepdim=True)
+    scaled: Tensor = x / length.clamp_min(EPSILON).masked_fill(length == math.inf, math.nan)
+    return scaled
+
+
 def relu_l2norm(x: Tensor, relu: bool, normalize: bool, buffers: Buffers = FRESH) -> Tensor:
-    """x (R, D), rectified if `relu`, with every row scaled to length 1 if `normalize`.
+    """x (R, D), rectified if `relu`, with every row scaled to length 1 if `normalize` (see `l2norm`).
 
     `x` may be overwritten, so it must be a fresh result that nothing else reads.
     """
@@ -44,6 +53,7 @@ def _apply(x: Tensor, relu: bool, normalize: bool) -> Tensor:
             block.clamp_min_(0)
         if normalize:
             torch.linalg.vector_norm(block, dim=1, out=by).clamp_min_(EPSILON).reciprocal_()
+            by.masked_fill_(by == 0, math.nan)
             block.mul_(by[:, None])
     return inverse
 

@@ -1,11 +1,11 @@
 """One iteration k of Algorithm 1: aggregate (line 4), combine (line 5), normalize (line 7)."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from graphsage.errors import one_of
 from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.relu_l2norm import l2norm
 from graphsage.model.aggregators import Aggregator
 
 COMBINES = ("joint", "halves")
@@ -51,7 +51,7 @@ class SageLayer(nn.Module):
         x = h_n if self.aggregator.includes_self else torch.cat([h[hood.rows], h_n], dim=1)  # line 5: CONCAT,
         h = self.weight(x)  # W, (R, D_out),
         h = torch.relu(h) if self.activation else h  # and σ
-        return F.normalize(h, dim=1) if self.normalize else h  # line 7
+        return l2norm(h) if self.normalize else h  # line 7
 
 
 class BlockDiagonal(nn.Module):

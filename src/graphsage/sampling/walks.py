@@ -55,5 +55,8 @@ class WalkPairs:
 
 
 def walk_pairs(graph: Graph, nodes: Tensor, seed: int, num_walks: int = 50, walk_length: int = 5) -> WalkPairs:
-    """Pairs that start at those of `nodes` that have a neighbor; `graph` is the training graph before the cap."""
-    return WalkPairs(graph, nodes[graph.degrees[nodes] > 0], seed, num_walks, walk_length)
+    """Pairs that start at those of `nodes` that have a neighbor other than themselves; `graph` is the training graph
+    before the cap."""
+    degrees, first = graph.degrees[nodes], graph.indptr[nodes].clamp_max(graph.num_stored_edges - 1)
+    only_itself = (degrees == 1) & (graph.indices[first] == nodes) if graph.num_stored_edges else degrees == 0
+    return WalkPairs(graph, nodes[(degrees > 0) & ~only_itself], seed, num_walks, walk_length)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from graphsage.errors import GraphSageError
 from graphsage.graph.ids import node_key
+from graphsage.inference.model import check_finite
 from graphsage.live.node_features import RowError
 from graphsage.live.overlay import Overlay
 from graphsage.live.overlay_view import Target
@@ -134,6 +135,11 @@ class Batcher:
         self._metrics.embedded.inc(len(targets))
         for job, start in accepted:
             here = slice(start, start + job.size)
+            try:
+                check_finite(z[here])
+            except GraphSageError as error:
+                _fail(job, error)
+                continue
             if job.done.set_running_or_notify_cancel():
                 job.done.set_result(Answer(model, version, z[here], None if p is None else p[here]))
 

@@ -175,6 +175,7 @@ def embed_everything(
                 break
             parts.append(encoder.embed([Target(overlay, row) for row in made.rows[start : start + 256].tolist()]))
         z = torch.cat(parts) if parts else torch.zeros(0, encoder.encoder.config.dim)
+    z = z.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)  # vectors that overflowed; a request for one gets an error
     p = encoder.probabilities(z) if len(z) else None
     guessed = [UNKNOWN] * len(z) if p is None else p.argmax(dim=1).tolist()
     colors = np.full(len(z), UNKNOWN, np.uint16)

@@ -77,7 +77,8 @@ class Reporter:
             total = float(self.step.take_loss())
             if not math.isfinite(total):
                 raise DataError(
-                    f"the loss of step {state.step} is {total}; look for huge features or lower {setting('lr')}"
+                    f"the loss of step {state.step} is {total}: numbers overflowed; lower {setting('lr')} or look for "
+                    "huge features"
                 )
             state.loss_sum += total
             state.loss_steps += count

@@ -131,4 +131,6 @@ class Opened:
 def _stored(rows: Tensor, about: Stage) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     if about.type == "float16" and not bool(torch.isfinite(rows.half()).all()):
         raise DataError(f"layer {about.layer} has numbers that float16 cannot hold; choose the layer dtype float32")
+    if not bool(torch.isfinite(rows).all()):
+        raise DataError(f"numbers of layer {about.layer} overflowed; look for huge features")
     return rows.numpy()

@@ -1,6 +1,8 @@
+#include <float.h>
+
 #include "common.h"
 
-/* kernels/relu_l2norm.py: ReLU and scaling to length 1 in place, and the inverse of each row's length. */
+/* kernels/relu_l2norm.py: ReLU and scaling to length 1 in place, and the inverse of each row's length, NaN if that overflows. */
 int relu_l2norm(float *x, int64_t count, int64_t dim, int64_t relu, int64_t normalize, float epsilon, float *inverse,
               int64_t threads) {
 #pragma omp parallel for schedule(static) num_threads(threads) if (count * dim > SERIAL)
@@ -12,7 +14,8 @@ int relu_l2norm(float *x, int64_t count, int64_t dim, int64_t relu, int64_t norm
             square += value * value;
         }
         if (!normalize) continue;
-        inverse[r] = 1 / (sqrtf(square) < epsilon ? epsilon : sqrtf(square));
+        float length = sqrtf(square);
+        inverse[r] = length > FLT_MAX ? NAN : 1 / (length < epsilon ? epsilon : length);
         for (int64_t c = 0; c < dim; c++) row[c] *= inverse[r];
     }
     return 0;

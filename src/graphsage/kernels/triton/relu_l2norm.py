@@ -17,7 +17,8 @@ def _forward(
     if RELU:
         h = tl.maximum(h, 0.0)
     if NORMALIZE:
-        by = 1.0 / tl.maximum(tl.sqrt(tl.sum(h * h, axis=0)), epsilon)
+        length = tl.sqrt(tl.sum(h * h, axis=0))
+        by = tl.where(length < float("inf"), 1.0 / tl.maximum(length, epsilon), float("nan"))
         tl.store(inverse + r, by)
         h = h * by
     tl.store(y + r * DIM + column, h, mask=inside)

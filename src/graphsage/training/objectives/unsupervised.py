@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from graphsage.errors import DataError, setting
 from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.execution.step import Examples
 from graphsage.execution.strategies import LayerInput
@@ -37,6 +38,11 @@ class Unsupervised(Objective):
         super().__init__(config, encoder, data)
         self.walks = walk_pairs(data.graph, data.nodes, config.seed, config.num_walks, config.walk_length)
         self.negatives = Negatives.of_degrees(data.graph.degrees)  # P_n
+        if not self.walks.count:
+            raise DataError(
+                "no training node has an edge to another node, so walks find no pairs; use "
+                f"{setting('task', 'supervised')}"
+            )
         self.epochs = self._epochs(self.walks.count)
 
     def choose_examples(self, step: int, count: int = 1) -> Examples:
