@@ -232,7 +232,7 @@ def test_ctrl_c_keeps_what_was_tried(data: Path, space: Path, tmp_path: Path) ->
         _, err = sweeping.communicate(timeout=60)
     finally:
         sweeping.kill()
-    # Python ends by the signal itself if Ctrl-C fell into an `exec`, such as that of a dataclass, although it was handled.
+    # Python ends by the signal itself, although it was handled, if it fell into an `exec`, such as that of a dataclass.
     assert sweeping.returncode in (130, -signal.SIGINT)
     assert "interrupted; 0 of 50 trials are kept" in err
     assert "Traceback" not in err
