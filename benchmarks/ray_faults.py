@@ -95,7 +95,7 @@ def measure(folder: Path, nodes: int, blocks: int) -> dict[str, Any]:
     import ray
     from ray.cluster_utils import Cluster
 
-    from graphsage.cluster.ray_tasks import RayTasks
+    from graphsage.cluster.ray_cluster import RayTasks
     from graphsage.errors import OutputError
     from graphsage.experiments.record import hardware, versions
     from graphsage.inference.out_of_core.embed import Embedded, embed_in_blocks

@@ -222,7 +222,7 @@ def test_torchrun_trains_and_starts_again_after_a_killed_rank(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--lr", -1), "error: lr must be above 0"),
+        (("--lr", -1), "error: --lr must be above 0"),
         (("--workers", 0), "error: --workers must be at least 1"),
         (("--split", "nowhere"), "error: graph has no split 'nowhere'"),  # found by rank 0, once the workers run
     ],

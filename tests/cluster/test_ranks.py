@@ -13,8 +13,7 @@ import pytest
 
 import graphsage as gs
 import rank_jobs as jobs
-from graphsage.cluster.ranks import join
-from graphsage.cluster.shared_data import SCRATCH
+from graphsage.cluster.ranks import SCRATCH, join
 from graphsage.errors import ConfigError, DataError, LostRankError
 from graphsage.execution.ranks import SINGLE_PROCESS
 from graphsage.graph.storage import save_graph

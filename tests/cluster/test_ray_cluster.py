@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphsage.cluster.ray_cluster import connect
-from graphsage.cluster.ray_pool import RayPool
+from graphsage.cluster.ray_cluster import RayPool, connect
 from graphsage.errors import ConfigError
 
 

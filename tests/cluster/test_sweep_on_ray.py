@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from graphsage.cluster.ray_pool import RayPool
+from graphsage.cluster.ray_cluster import RayPool
 from graphsage.cluster.sweep import run_search, run_winner
 from graphsage.graph.storage import save_graph
 from graphsage.training.score import Scorer

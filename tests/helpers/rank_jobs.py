@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-import graphsage.cluster.shared_data as sharing
+import graphsage.cluster.ranks as sharing
 from graphsage.datasets.dataset import Dataset, text_plan
 from graphsage.datasets.open import load_folder
 from graphsage.errors import DataError

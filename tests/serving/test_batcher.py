@@ -31,7 +31,7 @@ class Pause:
 @pytest.fixture
 def ready(service: Service) -> Service:
     end = time.monotonic() + 60
-    while service.follower.index is None:  # it computes, too
+    while service.updater.index is None:  # it computes, too
         assert time.monotonic() < end
         time.sleep(0.01)
     return service

@@ -204,7 +204,7 @@ def _run(
     )
     pool = None
     if address is not None:
-        from graphsage.cluster.ray_pool import RayPool
+        from graphsage.cluster.ray_cluster import RayPool
 
         pool = RayPool(address, scorer.device, jobs)
         say(f"ray     {pool.slots} trials at once")

@@ -147,7 +147,7 @@ def _start(asked: Asked, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
     if ranks.count == 1:
         data, split_name = open_it()
         return starts[0], data, split_name
-    from graphsage.cluster.shared_data import share_data
+    from graphsage.cluster.ranks import share_data
 
     data, split_name = share_data(ranks, open_it, _graph_folder(asked.chosen.data), asked.folder.path)
     told = json_text.loads(

@@ -1,8 +1,10 @@
 """Ranks of torch.distributed, as torchrun starts them: gloo between CPUs, NCCL between GPUs."""
 
+import dataclasses
 import importlib
 import json
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,8 +16,11 @@ import torch.distributed as dist
 from torch import Tensor
 
 from graphsage import errors
-from graphsage.errors import ConfigError, GraphSageError, LostRankError, setting
+from graphsage.datasets.dataset import Dataset
+from graphsage.datasets.open import load_folder
+from graphsage.errors import ConfigError, DataError, GraphSageError, LostRankError, setting
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
+from graphsage.graph.storage import save_graph
 from graphsage.kernels.threads import cores
 
 TIMEOUT_SECONDS = 600.0
@@ -194,3 +199,46 @@ def _contact(timeout: float) -> Iterator[None]:
             f"rank {os.environ.get('RANK', '0')} lost contact with another rank, which died or gave no answer for "
             f"{timeout:g} s ({reason}); continue from the last checkpoint with {setting('resume', True)}"
         ) from error
+
+
+SCRATCH = ".graph.part"  # in the run's folder; named as what a killed process leaves behind
+
+
+def share_data(
+    ranks: Ranks, opened: Callable[[], tuple[Dataset, str]], folder: Path | None, run: Path
+) -> tuple[Dataset, str]:
+    """What rank 0 has `opened`, a data set and the name of its split, as a graph folder that every rank maps.
+
+    That is `folder` where the data is one. Other data is written once, below `run`, and removed when all have it open.
+    """
+    mine: list[Dataset] = []
+
+    def prepare() -> bytes:
+        data, name = opened()
+        place = folder
+        if place is None:
+            split = data.split(name)
+            graph, fitted = data.with_features(split)
+            place = run / SCRATCH
+            save_graph(graph, place, {name: split})
+            data = dataclasses.replace(data, graph=graph, plan=None, fitted=fitted)
+        mine.append(data)
+        return json.dumps({"folder": str(place.absolute()), "split": name}).encode()
+
+    told = json.loads(ranks.first(prepare))
+    place = Path(told["folder"])
+    try:
+        data = load_folder(place)
+    except DataError as error:
+        mine_alone = DataError(
+            f"rank {ranks.rank} cannot open what rank 0 reads ({error}); write the data with `graphsage data convert` "
+            "and give every machine a copy in the same place"
+        )
+        mine_alone.reported = False
+        raise mine_alone from error
+    if mine:
+        data = dataclasses.replace(mine[0], graph=data.graph, splits={**mine[0].splits, **data.splits})
+    ranks.any(False)  # everybody has it open
+    if folder is None and ranks.rank == 0:
+        shutil.rmtree(place, ignore_errors=True)
+    return data, told["split"]

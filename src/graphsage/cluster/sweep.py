@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from graphsage.cluster.ray_pool import RayPool
+from graphsage.cluster.ray_cluster import RayPool
 from graphsage.errors import ConfigError, OutputError, setting
 from graphsage.kernels.threads import cores
 from graphsage.training.score import Scorer

@@ -1,16 +1,63 @@
-"""Answers: made of results, written as JSON once."""
+"""Responses: JSON, problem+json (RFC 9457), and routes that parse a JSON body directly into its schema."""
 
 import base64
-from typing import Any
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 from starlette.responses import Response
 from torch import Tensor
 
 from graphsage.live.store import Version
-from graphsage.serving.batcher import Answer
-from graphsage.serving.served_model import Loaded
+
+if TYPE_CHECKING:
+    from graphsage.serving.batcher import Answer
+from graphsage.serving.served_model import ServedModel
+
+TITLES = {
+    400: "Bad request",
+    401: "A key is needed",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    408: "The body came too slowly",
+    409: "Conflict",
+    413: "The body is too large",
+    415: "The body must be JSON",
+    422: "The request cannot be carried out",
+    429: "Too many requests",
+    500: "Internal error",
+    503: "Not available now",
+    507: "The disk cannot be written",
+}
+
+
+class Problem(Exception):
+    """An answer other than success. `detail` must not repeat what was sent."""
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, dict(headers or {})
+
+
+def problem_body(status: int, detail: str) -> bytes:
+    said: dict[str, Any] = {"type": "about:blank", "title": TITLES.get(status, "Error"), "status": status}
+    return json.dumps({**said, "detail": detail}).encode()
+
+
+def retry(status: int, detail: str) -> Problem:
+    """A problem that time may solve."""
+    return Problem(status, detail, {"Retry-After": "1"})
+
+
+AT_THE_LIMIT = retry(429, "the service is at its limit; try again after a pause")
 
 
 def json_response(content: Any, status: int = 200) -> Response:
@@ -21,12 +68,12 @@ def graph_version(version: Version) -> dict[str, int]:
     return {"generation": version.generation, "sequence": version.sequence}
 
 
-def stamp(answer: Answer) -> dict[str, Any]:
+def stamp(answer: "Answer") -> dict[str, Any]:
     """Which model and graph an answer is about."""
     return {"model": answer.model.version, "graph": graph_version(answer.version)}
 
 
-def changed(model: Loaded, version: Version) -> Response:
+def changed(model: ServedModel, version: Version) -> Response:
     return json_response({"model": model.version, "graph": graph_version(version)})
 
 
@@ -37,3 +84,35 @@ def vectors(z: Tensor, encoding: str) -> list[list[float]] | list[str]:
         return [base64.b64encode(row.tobytes()).decode("ascii") for row in rows]
     numbers: list[list[float]] = z.tolist()
     return numbers
+
+
+Endpoint = Callable[[Request, Any], Awaitable[Response]]
+
+
+class JsonRoute(APIRoute):
+    """For endpoints `(request, body)` that answer with a Response; others are left to FastAPI.
+
+    The description in /openapi.json is made from the signature all the same.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        schema = inspect.signature(self.endpoint).parameters.get("body")
+        if schema is None:
+            return super().get_route_handler()
+        assert issubclass(schema.annotation, BaseModel)
+        return _handler(self.endpoint, schema.annotation)
+
+
+def _handler(endpoint: Endpoint, schema: type[BaseModel]) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    async def handle(request: Request) -> Response:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":  # a page of another site can send any other kind without being asked
+            raise Problem(415, "send content-type: application/json")
+        try:
+            body = schema.model_validate_json(await request.body())
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in found]) from None
+        return await endpoint(request, body)
+
+    return handle

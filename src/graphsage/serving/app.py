@@ -11,10 +11,10 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from graphsage.errors import DataError, OutputError, StoreError, UnknownNodeError
-from graphsage.serving import admin_routes, reads, writes
+from graphsage.serving.answers import Problem, problem_body
 from graphsage.serving.keys import ApiKeys
-from graphsage.serving.problem import Problem, problem_body
 from graphsage.serving.request_limits import Gate
+from graphsage.serving.routes import admin, reads, writes
 from graphsage.serving.schemas import ProblemAnswer
 from graphsage.serving.service import Service
 from graphsage.version import __version__
@@ -61,7 +61,7 @@ def make_app(service: Service, keys: ApiKeys | None = None, names: frozenset[byt
         redirect_slashes=False,
     )
     app.state.service = service
-    for part in (reads.router, writes.router, admin_routes.router):
+    for part in (reads, writes, admin):
         app.include_router(part)
     _page(app)
     _errors(app)

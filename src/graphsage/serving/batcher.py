@@ -17,9 +17,9 @@ from graphsage.live.node_features import RowError
 from graphsage.live.overlay import Overlay
 from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph, Version
+from graphsage.serving.answers import Problem, retry
 from graphsage.serving.metrics import Metrics
-from graphsage.serving.problem import Problem, retry
-from graphsage.serving.served_model import Loaded
+from graphsage.serving.served_model import ServedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class NewNode:
 class Answer:
     """z (B, dim) and probabilities (B, C) of a job's nodes, ids first; of which model and graph."""
 
-    model: Loaded
+    model: ServedModel
     version: Version
     z: Tensor
     probabilities: Tensor | None
@@ -48,7 +48,7 @@ class Job:
     nodes: Sequence[NewNode] = ()
     deadline: float = float("inf")
     predict: bool = False
-    model: Loaded | None = None
+    model: ServedModel | None = None
     """Another than the one in service: that of a search index."""
     done: "Future[Answer]" = field(default_factory=Future)
 
@@ -58,7 +58,7 @@ class Job:
 
 
 class Batcher:
-    def __init__(self, live: LiveGraph, model: Callable[[], Loaded], metrics: Metrics, batch: int) -> None:
+    def __init__(self, live: LiveGraph, model: Callable[[], ServedModel], metrics: Metrics, batch: int) -> None:
         self._live, self._model, self._metrics, self._batch = live, model, metrics, batch
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="graphsage-batches", daemon=True)
@@ -96,7 +96,7 @@ class Batcher:
             if stop:
                 return
 
-    def _compute(self, jobs: list[Job], other: Loaded | None) -> None:
+    def _compute(self, jobs: list[Job], other: ServedModel | None) -> None:
         good, now = [], time.monotonic()
         for job in jobs:
             if job.deadline < now:
@@ -110,7 +110,7 @@ class Batcher:
                 if not job.done.done():
                     _fail(job, error)
 
-    def _answer(self, jobs: list[Job], other: Loaded | None) -> None:
+    def _answer(self, jobs: list[Job], other: ServedModel | None) -> None:
         model = other or self._model()
         features = _features(jobs, model)
         targets: list[Target] = []
@@ -144,7 +144,7 @@ class Batcher:
                 job.done.set_result(Answer(model, version, z[here], None if p is None else p[here]))
 
 
-def _features(jobs: Sequence[Job], model: Loaded) -> dict[int, Any]:
+def _features(jobs: Sequence[Job], model: ServedModel) -> dict[int, Any]:
     """Features of each job's new nodes, or what is wrong with them. All texts go through the recipes together."""
     everyone = [node for job in jobs for node in job.nodes]
     try:

@@ -1,17 +1,31 @@
-"""Nearest nodes of a graph that changes: a base that is built once, and an exact delta of what came after.
+"""Nearest nodes of a graph that changes: a base, an exact search over later nodes, and the thread that updates both."""
 
-The base lives in memory only: a damaged index file could crash the process, and building is quick.
-"""
-
+import ctypes
+import gc
+import logging
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
+from graphsage.inference.embed import embed_exact
+from graphsage.inference.model import input_tables
 from graphsage.inference.nearest import NearestIndex, Vectors, best, normalized
+from graphsage.live.materialize import whole
+from graphsage.live.overlay import Overlay
+from graphsage.live.overlay_view import Target
+from graphsage.live.store import LiveGraph
+from graphsage.serving.batcher import Batcher, Job
+from graphsage.serving.map import UNKNOWN, NodeMap, stored_positions
+from graphsage.serving.metrics import Metrics
+from graphsage.serving.served_model import ServedModel
+from graphsage.serving.settings import Settings
 
 
 @dataclass
@@ -76,3 +90,174 @@ class SearchIndex:
         pairs = [(self.ids[place], c) for place, c in zip(old, old_cosines, strict=True) if place >= 0]
         pairs += [(names[place], c) for place, c in zip(new, new_cosines, strict=True) if place >= 0]
         return [pair for pair in sorted(pairs, key=lambda pair: -pair[1]) if pair[0] != own][:k]
+
+
+def give_back() -> None:
+    """Where the C library knows how (glibc); elsewhere nothing happens."""
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError, TypeError):
+        return
+
+
+_log = logging.getLogger("graphsage.serving")
+_SLICE = 32  # nodes refreshed at once, so that requests do not wait long behind them
+_PAUSE = 0.2
+REBUILD_SHARE, REBUILD_LEAST = 0.1, 2_000
+
+
+class IndexUpdater:
+    """`index` and `map` belong to the model `of`; they are None until they are built for the first time."""
+
+    def __init__(
+        self,
+        live: LiveGraph,
+        batcher: Batcher,
+        settings: Settings,
+        metrics: Metrics,
+        model: Callable[[], ServedModel],
+        method: str,
+        folder: Path,
+    ) -> None:
+        self._live, self._batcher, self._settings, self._metrics = live, batcher, settings, metrics
+        self._model, self._method, self._folder = model, method, folder
+        self.index: SearchIndex | None = None
+        self.map: NodeMap | None = None
+        self.of: ServedModel | None = None
+        self.trouble = ""
+        self._touched: dict[str, None] = {}
+        self._busy = False  # with what was touched and is no longer listed
+        self._guard, self._stop = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="graphsage-index", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def touch(self, ids: Iterable[str]) -> None:
+        """These nodes came, changed or went."""
+        with self._guard:
+            self._touched.update(dict.fromkeys(ids))
+
+    def caught_up(self) -> bool:
+        with self._guard:
+            done = not self._touched and not self._busy
+        return done and self.index is not None and self.of is self._model()
+
+    def _follow(self) -> None:
+        while not self._stop.is_set():
+            try:
+                if self._needs_building():
+                    self._build()
+                worked = self._refresh()
+                self._compact()
+                self.trouble = ""
+            except Exception as error:  # a full disk, say: told in /readyz, and tried again
+                _log.exception("work in the background failed")
+                self.trouble, worked = type(error).__name__, False
+                self._stop.wait(5)
+            self._busy = False
+            if not worked:
+                self._stop.wait(_PAUSE)
+
+    def _needs_building(self) -> bool:
+        if self.index is None or self.of is not self._model():
+            return True
+        return self.index.outdated > max(REBUILD_LEAST, REBUILD_SHARE * len(self.index.ids))
+
+    def _build(self) -> None:
+        model = self._model()
+        with self._guard:
+            late, self._touched, self._busy = self._touched, {}, True
+        overlay, _ = self._live.frozen()
+        ids, z, colors = embed_everything(overlay, model, self._stop)
+        if self._stop.is_set():
+            return
+        index = SearchIndex(ids, NearestIndex.build(z, self._settings.exact_up_to))
+        if self.map is None or self.of is not model:
+            xy = stored_positions(self._folder, ids, z, model.version, self._method)
+            epoch = 0 if self.map is None else self.map.epoch + 1
+            self.map = NodeMap(ids, xy, colors, model.classes, self._method, epoch)
+        else:
+            self.map = self.map.folded(ids, colors)
+        self.index, self.of = index, model
+        self._metrics.recall.set(index.recall)
+        self.touch(late)  # what came while it was built is looked at once more
+        give_back()
+
+    def _refresh(self) -> bool:
+        with self._guard:
+            ids = list(self._touched)[:_SLICE]
+            for id in ids:
+                del self._touched[id]
+            self._busy = self._busy or bool(ids)
+        if not ids or self.index is None or self.map is None or self.of is None:
+            return False
+        with self._live.reading() as (overlay, _):
+            rows = {id: overlay.find(id) for id in ids}
+            labels = {id: overlay.label_of(row) for id, row in rows.items() if row is not None}
+        known = list(labels)
+        job = Job(known, predict=True, model=self.of)
+        if known:
+            try:
+                answer = self._batcher.submit(job).result()
+            except Exception:  # one was deleted meanwhile: look again
+                self.touch(ids)
+                time.sleep(_PAUSE)
+                return True
+            z = answer.z.numpy()
+            for place, id in enumerate(known):
+                self.index.put(id, z[place])
+            nearest = self.index.search_all(z, 6, known)
+            for place, id in enumerate(known):
+                label = labels[id]
+                color = label if isinstance(label, int) else UNKNOWN
+                if color == UNKNOWN and answer.probabilities is not None:
+                    color = int(answer.probabilities[place].argmax())
+                self.map.put(id, nearest[place], color)
+        for id in rows:
+            if id not in labels:
+                self.index.remove(id)
+                self.map.remove(id)
+        self._metrics.delta.set(self.index.outdated)
+        return True
+
+    def _compact(self) -> None:
+        after = self._settings.compact_after
+        if after and self._live.waiting >= after:
+            self._live.compact()
+            give_back()
+
+
+@torch.no_grad()
+def embed_everything(
+    overlay: Overlay, model: ServedModel, stop: threading.Event
+) -> tuple[tuple[str, ...], Vectors, "np.ndarray[tuple[int], np.dtype[np.uint16]]"]:
+    """Ids, z and color numbers of all nodes. Exact inference goes layer by layer, far faster than node by node; its
+    last bits may differ from those of a single node, which a search does not notice."""
+    made = whole(overlay, capped=True)
+    encoder = model.encoder
+    if encoder.inference == "exact":
+        plain = whole(overlay).graph
+        z = embed_exact(encoder.encoder, made.graph, input_tables(plain, encoder.degrees), seed=encoder.seed)
+    else:
+        parts = []
+        for start in range(0, len(made.rows), 256):
+            if stop.is_set():
+                break
+            parts.append(encoder.embed([Target(overlay, row) for row in made.rows[start : start + 256].tolist()]))
+        z = torch.cat(parts) if parts else torch.zeros(0, encoder.encoder.config.dim)
+    z = z.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)  # vectors that overflowed; a request for one gets an error
+    p = encoder.probabilities(z) if len(z) else None
+    guessed = [UNKNOWN] * len(z) if p is None else p.argmax(dim=1).tolist()
+    colors = np.full(len(z), UNKNOWN, np.uint16)
+    for place, row in enumerate(made.rows[: len(z)].tolist()):
+        label = overlay.label_of(row)
+        colors[place] = label if isinstance(label, int) else guessed[place]
+    ids = tuple(overlay.id_of(row) for row in made.rows.tolist())
+    return ids, z.numpy(), colors

@@ -2,7 +2,7 @@
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from graphsage.serving.problem import AT_THE_LIMIT, problem_body
+from graphsage.serving.answers import AT_THE_LIMIT, problem_body
 from graphsage.serving.request_limits import Gate
 
 

@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from graphsage.serving.answers import AT_THE_LIMIT, Problem, problem_body
 from graphsage.serving.keys import WRITE, ApiKeys
 from graphsage.serving.metrics import Metrics
-from graphsage.serving.problem import AT_THE_LIMIT, Problem, problem_body
 from graphsage.serving.settings import Settings
 
 Scope = MutableMapping[str, Any]

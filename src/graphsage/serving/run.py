@@ -14,8 +14,8 @@ import uvicorn
 
 from graphsage.errors import ConfigError, setting
 from graphsage.serving.app import make_app
+from graphsage.serving.index import give_back
 from graphsage.serving.keys import ApiKeys
-from graphsage.serving.memory import give_back
 from graphsage.serving.protocol import protocol_for
 from graphsage.serving.request_limits import local_names
 from graphsage.serving.service import Service

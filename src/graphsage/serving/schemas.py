@@ -45,18 +45,18 @@ class NewNode(Strict):
     edges: list[Id] = Field(default_factory=list, max_length=_LIMITS.max_neighbors)
 
 
-class Asked(Strict):
+class NodesRequest(Strict):
     """Known nodes by id, then nodes sent along, which are not stored."""
 
     ids: list[Id] = Field(default_factory=list, max_length=_LIMITS.max_nodes)
     nodes: list[NewNode] = Field(default_factory=list, max_length=_LIMITS.max_nodes)
 
 
-class EmbedRequest(Asked):
+class EmbedRequest(NodesRequest):
     encoding: Literal["list", "base64"] = Field("list", description="base64: little-endian float32.")
 
 
-class PredictRequest(Asked):
+class PredictRequest(NodesRequest):
     pass
 
 

@@ -17,7 +17,7 @@ from graphsage.live.node_features import NodeFeatures, fingerprint
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class ServedModel:
     """`version` is a digest of the bundle: two that are equal give the same vectors."""
 
     version: str
@@ -42,14 +42,14 @@ class Loaded:
         return {"class": self.classes[order[0]], "probability": float(p[order[0]]), "probabilities": named}
 
 
-def load_model(run: Path, inference: str | None) -> Loaded:
+def load_model(run: Path, inference: str | None) -> ServedModel:
     """Load a bundle and try it: one that cannot embed is refused here."""
     model = load(run)
     version = sha256((run / "config.json").read_bytes() + (inference or "").encode()).hexdigest()[:12]
     return ready(model, version, inference)
 
 
-def ready(model: Model, version: str, inference: str | None = None) -> Loaded:
+def ready(model: Model, version: str, inference: str | None = None) -> ServedModel:
     encoder = LiveEncoder.of(model, inference)
     for name, tensor in model.encoder.state_dict().items():
         if not bool(torch.isfinite(tensor).all()):
@@ -65,7 +65,7 @@ def ready(model: Model, version: str, inference: str | None = None) -> Loaded:
         "max_degree": model.sampling.max_degree,
     }
     about["data"] = str(about["data"]).rpartition("/")[2] if about["data"] is not None else None
-    return Loaded(
+    return ServedModel(
         version,
         encoder,
         NodeFeatures(model),

@@ -8,9 +8,9 @@ from graphsage.live.faults import fault
 from graphsage.live.manifest import read_manifest
 from graphsage.live.store import LiveGraph
 from graphsage.serving.batcher import Batcher
-from graphsage.serving.index_updater import Follower
+from graphsage.serving.index import IndexUpdater
 from graphsage.serving.metrics import Metrics
-from graphsage.serving.served_model import Loaded, load_model
+from graphsage.serving.served_model import ServedModel, load_model
 from graphsage.serving.settings import Settings
 
 
@@ -31,12 +31,12 @@ class Service:
         self._check_features(self.model, read_manifest(folder).features)
         self.live = LiveGraph(folder, self.model.cap)
         self.batcher = Batcher(self.live, lambda: self.model, self.metrics, self.settings.batch)
-        self.follower = Follower(
+        self.updater = IndexUpdater(
             self.live, self.batcher, self.settings, self.metrics, lambda: self.model, map_method, folder
         )
-        self.follower.start()
+        self.updater.start()
 
-    def reload(self) -> Loaded:
+    def reload(self) -> ServedModel:
         """Swap in the model that the run's folder holds now; a bad one is refused, and the old one stays."""
         with self._reloading:
             fresh = load_model(self.run, self._inference)
@@ -50,7 +50,7 @@ class Service:
             fault("reload.swapped")
             return fresh
 
-    def _check_features(self, model: Loaded, features: str) -> None:
+    def _check_features(self, model: ServedModel, features: str) -> None:
         if features and model.features != features:
             raise BundleError(
                 f"the model in {self.run} makes features by other recipes than the live graph's; "
@@ -65,6 +65,6 @@ class Service:
         self.metrics.journal.set(self.live.waiting)
 
     def close(self) -> None:
-        self.follower.close()
+        self.updater.close()
         self.batcher.close()
         self.live.close()

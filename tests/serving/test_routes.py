@@ -113,7 +113,7 @@ def test_changes_can_be_seen_and_undone(client: TestClient) -> None:
 
 
 def test_search_finds_stored_and_new_nodes_and_follows_changes(client: TestClient, service: Service) -> None:
-    eventually(service.follower.caught_up)
+    eventually(service.updater.caught_up)
     found = client.post("/v1/search", json={"id": "node-0", "k": 5}).json()
     assert found["recall"] == 1
     assert len(found["results"]) == 5
@@ -124,16 +124,16 @@ def test_search_finds_stored_and_new_nodes_and_follows_changes(client: TestClien
     unit = z / np.linalg.norm(z, axis=1, keepdims=True)
     assert cosines == pytest.approx(np.sort(unit[1:] @ unit[0])[::-1][:5].tolist(), abs=1e-5)
     client.put("/v1/nodes", json={"nodes": [{"id": "new", **NEW}]})
-    eventually(service.follower.caught_up)
+    eventually(service.updater.caught_up)
     twin = client.post("/v1/search", json={"node": NEW, "k": 1}).json()["results"]
     assert [each["id"] for each in twin] == ["new"]
     client.delete("/v1/nodes/new")
-    eventually(service.follower.caught_up)
+    eventually(service.updater.caught_up)
     assert client.post("/v1/search", json={"node": NEW, "k": 1}).json()["results"][0]["id"] != "new"
 
 
 def test_the_map_holds_every_node_and_follows_changes(client: TestClient, service: Service) -> None:
-    eventually(service.follower.caught_up)
+    eventually(service.updater.caught_up)
     content = client.get("/v1/map").content
     count = int(np.frombuffer(content[:4], "<u4")[0])
     assert count == N
@@ -150,7 +150,7 @@ def test_the_map_holds_every_node_and_follows_changes(client: TestClient, servic
         return answer
 
     eventually(lambda: {"new", "node-7"} <= {each["id"] for each in since()["changes"]})
-    eventually(service.follower.caught_up)
+    eventually(service.updater.caught_up)
     said = since()
     changed = {each["id"]: each for each in said["changes"]}
     assert changed["node-7"] == {"id": "node-7", "gone": True}
@@ -176,7 +176,7 @@ def test_a_reload_swaps_the_model_and_refuses_a_bad_one(client: TestClient, serv
     fresh = client.post("/v1/admin/reload").json()["model"]
     assert fresh != before
     assert vectors(client, ids=["node-1"]) != old
-    eventually(service.follower.caught_up)
+    eventually(service.updater.caught_up)
     assert client.post("/v1/search", json={"id": "node-1"}).json()["model"] == fresh
     for damage in (b"", b"{}", (service.run / "config.json").read_bytes()[:-20]):
         (service.run / "config.json").write_bytes(damage)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graphsage.cluster.executors import executor_for
-from graphsage.cluster.ray_tasks import LOST, RayTasks
+from graphsage.cluster.ray_cluster import LOST, RayTasks
 from graphsage.errors import ConfigError, DataError, OutputError
 
 ROOT = Path(__file__).parents[2]

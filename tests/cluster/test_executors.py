@@ -13,8 +13,7 @@ import torch
 
 from encoders import encoder_of
 from graphs import normal
-from graphsage.cluster.executors import executor_for
-from graphsage.cluster.process_pool import ProcessPool
+from graphsage.cluster.executors import ProcessPool, executor_for
 from graphsage.errors import DataError, OutputError
 from graphsage.graph.graph import Graph
 from graphsage.graph.storage import save_graph

@@ -1,0 +1,295 @@
+"""Routes: reads (embed, predict, search, look at a node), writes, and those about the service itself."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from graphsage.errors import GraphSageError
+from graphsage.live.change import Change, NodeChange
+from graphsage.live.node_features import RowError
+from graphsage.live.store import LiveGraph
+from graphsage.serving import schemas
+from graphsage.serving.answers import JsonRoute, Problem, changed, graph_version, json_response, retry, stamp, vectors
+from graphsage.serving.batcher import Answer, Job, NewNode
+from graphsage.serving.served_model import ServedModel
+from graphsage.serving.service import Service
+
+reads = APIRouter(tags=["read"], route_class=JsonRoute)
+NodeId = Annotated[str, Path(min_length=1, max_length=512)]
+writes = APIRouter(tags=["write"], route_class=JsonRoute)
+End = Annotated[str, Query(min_length=1, max_length=512)]
+admin = APIRouter(tags=["service"], route_class=JsonRoute)
+_log = logging.getLogger("graphsage.serving")
+
+
+def service_of(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+async def compute(
+    service: Service,
+    ids: Sequence[str],
+    nodes: Sequence[schemas.NewNode],
+    predict: bool = False,
+    model: ServedModel | None = None,
+) -> Answer:
+    total = len(ids) + len(nodes)
+    if not total:
+        raise Problem(422, "give ids, nodes or both")
+    if total > service.settings.max_nodes:
+        raise Problem(422, f"a request may have {service.settings.max_nodes} nodes")
+    sent = [NewNode(n.id, n.attributes, n.features, n.edges) for n in nodes]
+    deadline = time.monotonic() + service.settings.deadline
+    future = asyncio.wrap_future(service.batcher.submit(Job(ids, sent, deadline, predict, model)))
+    try:
+        async with asyncio.timeout(service.settings.deadline + 1):
+            return await future
+    except TimeoutError:
+        raise retry(503, "the request took longer than its deadline") from None
+
+
+@reads.post("/v1/embed", response_model=schemas.Embeddings)
+async def embed(request: Request, body: schemas.EmbedRequest) -> Response:
+    """Embeddings of known nodes and of nodes sent along."""
+    answer = await compute(service_of(request), body.ids, body.nodes)
+    names = [*body.ids, *(node.id for node in body.nodes)]
+    rows = vectors(answer.z, body.encoding)
+    results = [{"id": name, "embedding": row} for name, row in zip(names, rows, strict=True)]
+    return json_response({**stamp(answer), "dim": answer.model.dim, "results": results})
+
+
+@reads.post("/v1/predict", response_model=schemas.Predictions)
+async def predict(request: Request, body: schemas.PredictRequest) -> Response:
+    """Classes (or labels) with probabilities, of known nodes and of nodes sent along."""
+    service = service_of(request)
+    if not service.model.classes:
+        raise Problem(409, "the model was trained without labels and predicts nothing")
+    answer = await compute(service, body.ids, body.nodes, predict=True)
+    if answer.probabilities is None:
+        raise retry(503, "the model was just exchanged; ask again")
+    names = [*body.ids, *(node.id for node in body.nodes)]
+    results = [{"id": name, **answer.model.prediction(p)} for name, p in zip(names, answer.probabilities, strict=True)]
+    return json_response({**stamp(answer), "results": results})
+
+
+@reads.post("/v1/search", response_model=schemas.SearchAnswer)
+async def search(request: Request, body: schemas.SearchRequest) -> Response:
+    """The nodes whose embeddings are closest (cosine) to that of a node."""
+    service = service_of(request)
+    if (body.id is None) == (body.node is None):
+        raise Problem(422, "give either id or node")
+    index, model = service.updater.index, service.updater.of
+    if index is None or model is None:
+        raise retry(503, "the search index is being built")
+    nodes = [] if body.node is None else [body.node]
+    answer = await compute(service, [] if body.id is None else [body.id], nodes, model=model)
+    found = await run_in_threadpool(index.search, answer.z[0].numpy(), body.k, body.id)
+    results = [{"id": name, "cosine": cosine} for name, cosine in found]
+    return json_response({**stamp(answer), "recall": index.recall, "results": results})
+
+
+@reads.get("/v1/nodes/{id:path}", response_model=schemas.NodeAnswer)
+async def node(request: Request, id: NodeId, neighbors: Annotated[int, Query(ge=0, le=1000)] = 50) -> Response:
+    """Attributes, neighbors and prediction of a node."""
+    service = service_of(request)
+    answer = await compute(service, [id], [], predict=bool(service.model.classes))
+    said = await run_in_threadpool(_described, service.live, id, neighbors, answer.model)
+    p = None if answer.probabilities is None else answer.model.prediction(answer.probabilities[0])
+    return json_response({**stamp(answer), **said, "prediction": p})
+
+
+def _described(live: LiveGraph, id: str, neighbors: int, model: ServedModel) -> dict[str, Any]:
+    with live.reading() as (overlay, _):
+        row = overlay.find(id)
+        if row is None:
+            raise Problem(404, "there is no such node")
+        around = overlay.adjacency.neighbors(row)
+        return {
+            "id": id,
+            "attributes": overlay.attributes_of(row),
+            "label": _label_names(overlay.label_of(row), model, overlay.base.graph.class_names),
+            "degree": len(around),
+            "neighbors": [overlay.id_of(other) for other in around[:neighbors].tolist()],
+        }
+
+
+def _label_names(
+    label: int | tuple[int, ...] | None, model: ServedModel, names: tuple[str, ...] | None
+) -> str | list[str] | None:
+    known = names or model.classes
+    if label is None:
+        return None
+    if isinstance(label, tuple):
+        return [known[c] if c < len(known) else str(c) for c in label]
+    return known[label] if label < len(known) else str(label)
+
+
+async def make(service: Service, change: Change) -> Response:
+    version = await asyncio.wrap_future(service.live.submit(change))
+    ends = [end for pair in (*change.edges, *change.removed_edges) for end in pair]
+    service.updater.touch([*(node.id for node in change.nodes), *ends, *change.removed_nodes])
+    service.metrics.changes.inc()
+    return changed(service.model, version)
+
+
+@writes.put("/v1/nodes", response_model=schemas.Changed)
+async def put_nodes(request: Request, body: schemas.PutNodes) -> Response:
+    """Add nodes, or change those that are there; all or none. Their edges are added with them."""
+    service = service_of(request)
+    try:
+        features = await run_in_threadpool(
+            service.model.rows.features, [n.attributes for n in body.nodes], [n.features for n in body.nodes]
+        )
+    except RowError as error:
+        raise Problem(422, f"nodes[{error.row}]: {error}") from None
+    nodes = [
+        NodeChange(n.id, x, n.attributes, _label_numbers(service, n.label, place))
+        for place, (n, x) in enumerate(zip(body.nodes, features, strict=True))
+    ]
+    edges = tuple((other, n.id) for n in body.nodes for other in n.edges)
+    return await make(service, Change(tuple(nodes), edges))
+
+
+@writes.put("/v1/edges", response_model=schemas.Changed)
+async def put_edges(request: Request, body: schemas.PutEdges) -> Response:
+    """Join nodes that are there; an edge that is there already stays. All or none."""
+    return await make(service_of(request), Change(edges=tuple((e.source, e.target) for e in body.edges)))
+
+
+@writes.delete("/v1/edges", response_model=schemas.Changed)
+async def delete_edge(request: Request, source: End, target: End) -> Response:
+    """Take an edge away; one that is not there is no error."""
+    return await make(service_of(request), Change(removed_edges=((source, target),)))
+
+
+@writes.delete("/v1/nodes/{id:path}", response_model=schemas.Changed)
+async def delete_node(request: Request, id: NodeId) -> Response:
+    """Delete a node and all its edges."""
+    return await make(service_of(request), Change(removed_nodes=(id,)))
+
+
+def _label_numbers(service: Service, label: str | list[str] | None, place: int) -> int | tuple[int, ...] | None:
+    if label is None:
+        return None
+    names, many = service.live.classes
+    try:
+        numbers = tuple(names.index(name) for name in ([label] if isinstance(label, str) else label))
+    except ValueError:
+        raise Problem(422, f"nodes[{place}].label is not a class of the graph") from None
+    return numbers if many else numbers[0] if len(numbers) == 1 else numbers
+
+
+@admin.get("/healthz")
+async def healthz() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "ok"}
+
+
+@admin.get("/readyz")
+async def readyz(request: Request) -> Response:
+    """The search index and the map are built too."""
+    service = service_of(request)
+    ready = service.updater.index is not None
+    said = {"status": "ready" if ready else "building the search index"}
+    if service.updater.trouble:
+        said["trouble"] = "background work fails; see the log"
+    return json_response(said, 200 if ready else 503)
+
+
+@admin.get("/metrics")
+async def metrics(request: Request) -> Response:
+    """Prometheus."""
+    service = service_of(request)
+    service.metrics.waiting.set(request.app.state.gate.waiting)
+    await run_in_threadpool(service.refresh_gauges)
+    return Response(service.metrics.page(), media_type="text/plain; version=0.0.4")
+
+
+@admin.get("/v1/model")
+async def model(request: Request) -> dict[str, Any]:
+    """What model serves, what it reads and what it predicts."""
+    service = service_of(request)
+    loaded = service.model
+    return {
+        "model": loaded.version,
+        "graph": graph_version(service.live.version),
+        **loaded.about,
+        "columns": list(loaded.rows.columns),
+        "features": loaded.rows.width,
+        "classes": list(loaded.classes),
+        "multilabel": loaded.multilabel,
+    }
+
+
+@admin.get("/v1/stats")
+async def stats(request: Request) -> dict[str, Any]:
+    """Counters for the map page."""
+    service = service_of(request)
+    rate, p99 = service.metrics.recent()
+    index = service.updater.index
+    return {
+        "nodes": service.live.num_nodes,
+        "graph": graph_version(service.live.version),
+        "requests_per_second": rate,
+        "p99_ms": p99,
+        "recall": None if index is None else index.recall,
+        "model": service.model.version,
+    }
+
+
+@admin.get("/v1/map")
+async def map_points(request: Request) -> Response:
+    """All points of the map, packed; see docs/serving.md for the layout."""
+    drawn = service_of(request).updater.map
+    if drawn is None:
+        raise retry(503, "the map is being drawn")
+    return Response(
+        await run_in_threadpool(drawn.packed),
+        media_type="application/octet-stream",
+        headers={"X-Map-Epoch": str(drawn.epoch)},
+    )
+
+
+@admin.get("/v1/map/changes")
+async def map_changes(request: Request, since: Annotated[int, Query(ge=0, le=2**53)] = 0) -> dict[str, Any]:
+    """Points that came, moved or went after the change of that number."""
+    drawn = service_of(request).updater.map
+    if drawn is None:
+        raise retry(503, "the map is being drawn")
+    return {**drawn.since(since), "classes": list(drawn.classes), "method": drawn.method}
+
+
+@admin.post("/v1/admin/reload")
+async def reload(request: Request) -> dict[str, str]:
+    """Load the run's folder again. A bad model is refused, and the one in service stays."""
+    try:
+        fresh = await run_in_threadpool(service_of(request).reload)
+    except (GraphSageError, OSError) as error:
+        _log.warning("the model in the run's folder is refused: %s", error)
+        raise Problem(409, f"the model in the run's folder is refused: {type(error).__name__}; see the log") from error
+    return {"model": fresh.version}
+
+
+@admin.post("/v1/admin/compact", response_model=schemas.Changed)
+async def compact(request: Request) -> Response:
+    """Write the next generation now."""
+    service = service_of(request)
+    return changed(service.model, await run_in_threadpool(service.live.compact))
+
+
+@admin.post("/v1/admin/backup", response_model=schemas.Changed)
+async def backup(request: Request, body: schemas.BackupRequest) -> Response:
+    """Copy the live graph as it is now into a folder beside it, while everything goes on."""
+    service = service_of(request)
+    folder = service.live.folder
+    target = folder.parent / f"{folder.name}-backups" / body.name
+    if target.exists():
+        raise Problem(409, "there is a backup of that name")
+    return changed(service.model, await run_in_threadpool(service.live.backup, target))
