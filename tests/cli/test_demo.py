@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 
 from command_line import Command
-from graphsage.cli.picture import draw_map
+from graphsage.cli.pictures import draw_map
 from graphsage.datasets.dataset import Dataset
 
 PNG = b"\x89PNG\r\n\x1a\n"

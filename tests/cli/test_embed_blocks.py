@@ -79,7 +79,7 @@ def test_the_graph_that_the_run_keeps_is_read_in_place(graphsage: Command, texts
     np.testing.assert_allclose(np.load(tmp_path / "one.npy"), np.load(tmp_path / "two.npy"), atol=1e-5)
     again = graphsage(*words)
     assert again.code == 0
-    assert f"continued in {tmp_path / 'work'}: " in again.err
+    assert f"resumed in {tmp_path / 'work'}: " in again.err
     assert not (tmp_path / "work" / "graph").exists()
 
 
@@ -121,8 +121,8 @@ def test_other_work_in_the_folder_is_refused(graphsage: Command, run: Path, tmp_
         (("--memory", "1GB", "--inference", "sampled"), "leave --inference sampled out"),
         (("--memory", "1GB", "--device", "cuda"), "leave --device cuda out"),
         (("--memory", "1GB", "--layer-dtype", "int8"), "--layer-dtype must be one of float32, float16"),
-        (("--workers", "2"), "--workers is for inference in blocks"),
-        (("--resume-dir", "w"), "--resume-dir is for inference in blocks"),
+        (("--workers", "2"), "--workers needs --memory"),
+        (("--resume-dir", "w"), "--resume-dir needs --memory"),
     ],
 )
 def test_mistakes_are_one_sentence(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Command, N
-from graphsage.cli.page import write_page
+from graphsage.cli.pictures import write_page
 
 
 def test_search_shows_the_nearest_nodes_and_not_the_node_itself(graphsage: Command, run: Path) -> None:

@@ -1,28 +1,450 @@
-"""`graphsage data`: built-in data sets, and other people's formats."""
+"""`graphsage data`: list and convert data, and build data sets from their sources."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsage.cli import build
-from graphsage.cli.app import App
-from graphsage.cli.graph_folder import Overwrite, check_free
-from graphsage.cli.options import Json
+from graphsage.atomic import is_free
+from graphsage.cli.options import App, Json, converted, with_tables
+from graphsage.cli.output import data_summary, print_columns, print_json, row_progress, say, working
+from graphsage.errors import ConfigError, OutputError
+from graphsage.tables.spec import TableSpec
 
-app = App(help="Data: list what is known, build a set from its source, convert files.", no_args_is_help=False)
-app.add_typer(build.app, name="build")
+if TYPE_CHECKING:
+    from graphsage.graph.graph import Graph
+
+
+app = App(help="List data, convert files, and build data sets from their sources.", no_args_is_help=False)
+building = App(help="Build a data set from its source.", no_args_is_help=True)
+app.add_typer(building, name="build")
 
 ABOUT = {
     "setmm": "theorems of Metamath's set.mm (CC0): edges are citations in proofs, features come from comment and "
     "formula, classes are the parts of mathematics; splits random and date",
 }
 
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run wrote there.")]
+
+
+def check_free(out: Path, overwrite: bool, ours: Callable[[Path], bool] | None = None) -> None:
+    """Refuse, before any work, to write where something is already, but for a folder of `ours` to be replaced (by
+    default one that holds a graph and nothing else)."""
+    if is_free(out):
+        return
+    from graphsage.graph.storage import is_graph_folder
+
+    if not (ours or is_graph_folder)(out):
+        raise OutputError(f"{out} is already there and holds what this command did not write; choose another folder")
+    if not overwrite:
+        raise OutputError(f"{out} is already there; replace it with --overwrite, or choose another folder")
+
+
+@building.command("tables")
+@with_tables(
+    (
+        "edges",
+        "nodes",
+        "id",
+        "source",
+        "target",
+        "directed",
+        "unknown_nodes",
+        "delimiter",
+        "vectors",
+        "label",
+        "split_column",
+    )
+)
+def tables(
+    out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("graph"),
+    memory: Annotated[str, typer.Option("--memory", help="Most memory to use, such as 3GB.", metavar="SIZE")] = "4GB",
+    feature_type: Annotated[
+        str, typer.Option("--feature-type", help="Dtype of the features.", metavar="float32|float16")
+    ] = "float32",
+    overwrite: Overwrite = False,
+    json: Json = False,
+    **options: Any,
+) -> None:
+    """Build a graph folder from two tables in bounded memory; `graphsage train FOLDER` reads the result.
+
+    Edges are sorted on disk, beside FOLDER. Features are vectors as they are;
+    columns that must be fitted (text, numbers, categories) are for `graphsage
+    train --nodes --edges`, which reads the tables whole.
+
+    \b
+    Example:
+      graphsage data build tables --nodes n.parquet --edges e.parquet --vectors x --memory 3GB --out graph
+    """
+
+    given = converted(TableSpec, options)
+    if "edges" not in given:
+        raise ConfigError("a graph needs edges: give --edges FILE")
+    check_free(out, overwrite)
+    from graphsage.datasets.table_folder import build_large
+    from graphsage.graph.external.size import parse_size
+
+    with row_progress() as report:
+        built = build_large(
+            TableSpec.from_dict(given),
+            out,
+            memory=parse_size(memory, "--memory"),
+            feature_type=feature_type,
+            report=report,
+        )
+    if built.dropped:
+        say(f"warning: {built.dropped:,} edges to unknown nodes are dropped")
+    facts = {
+        "nodes": built.nodes,
+        "stored_edges": built.stored_edges,
+        "features": built.features,
+        "classes": built.classes,
+    }
+    if json:
+        print_json({**facts, "dropped_edges": built.dropped, "out": str(out)})
+    else:
+        told = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in facts.items())
+        print(f"{told}\nwritten to {out}")
+
+
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the random samples.")]
+
+
+@building.command("reddit")
+def reddit(
+    submissions: Annotated[
+        Path,
+        typer.Option(
+            "--submissions", metavar="FILE", show_default=False, help="A month's posts, such as RS_2014-09.zst."
+        ),
+    ],
+    comments: Annotated[
+        Path,
+        typer.Option(
+            "--comments", metavar="FILE", show_default=False, help="The month's comments, such as RC_2014-09.zst."
+        ),
+    ],
+    text_model: Annotated[
+        Path,
+        typer.Option(
+            "--text-model", metavar="FILE", show_default=False, help="Word vectors in GloVe's or word2vec's format."
+        ),
+    ],
+    rank_comments: Annotated[
+        str | None,
+        typer.Option(
+            "--rank-comments",
+            metavar="PATTERN",
+            show_default=False,
+            help="A year's comments, such as 'RC_2014-*.zst': communities ranked 11 to 50 are taken.",
+        ),
+    ] = None,
+    communities: Annotated[
+        Path | None,
+        typer.Option("--communities", metavar="FILE", show_default=False, help="Or a file with one community a line."),
+    ] = None,
+    max_degree: Annotated[
+        int | None,
+        typer.Option(
+            "--max-degree", min=1, show_default="all edges", help="Keep at most this many random edges per post."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("reddit"),
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Build the paper's Reddit graph: posts are joined where one user commented on both.
+
+    Files are read as they are (.zst, .gz, .bz2, .xz or plain), a line at a time.
+    A user who commented on more than 100 posts joins only 100 of them, drawn at
+    random: pairs grow with the square.
+
+    \b
+    Example:
+      graphsage data build reddit --submissions RS_2014-09.zst --comments RC_2014-09.zst \\
+        --rank-comments 'RC_2014-*.zst' --text-model glove.txt
+    """
+    check_free(out, overwrite)
+    from graphsage.datasets.build_reddit import Reddit, build_reddit
+
+    if (rank_comments is None) == (communities is None):
+        raise ConfigError("say which communities: --rank-comments PATTERN or --communities FILE, one of the two")
+    with working("reading posts and comments"):
+        ranked = [] if rank_comments is None else _files("--rank-comments", [rank_comments])
+        graph = build_reddit(
+            Reddit(
+                submissions=submissions,
+                comments=comments,
+                vectors=text_model,
+                communities=communities,
+                rank_comments=ranked,
+                max_degree=max_degree,
+                seed=seed,
+            ),
+            out,
+        )
+    _built("reddit", graph, out, json)
+
+
+@building.command("citation")
+def citation(
+    nodes: Annotated[
+        Path,
+        typer.Option(
+            "--nodes", metavar="FILE", show_default=False, help="Table of papers: id, field, year and abstract."
+        ),
+    ],
+    edges: Annotated[
+        Path, typer.Option("--edges", metavar="FILE", show_default=False, help="Table of citations: source and target.")
+    ],
+    fields: Annotated[
+        str, typer.Option("--fields", metavar="A,B,...", show_default="all", help="Only papers of these fields.")
+    ] = "",
+    label: Annotated[str, typer.Option("--label", help="Column of the field.", metavar="COLUMN")] = "field",
+    year: Annotated[str, typer.Option("--year", help="Column of the year.", metavar="COLUMN")] = "year",
+    text: Annotated[str, typer.Option("--text", help="Columns of text.", metavar="COLUMN,...")] = "abstract",
+    first_year: Annotated[int, typer.Option("--first-year", help="Older papers are left out.")] = 2000,
+    train_until: Annotated[int, typer.Option("--train-until", help="The last year of training.")] = 2004,
+    last_year: Annotated[int, typer.Option("--last-year", help="Later papers are left out.")] = 2005,
+    text_dim: Annotated[int, typer.Option("--text-dim", help="Width of the text vectors.", min=1)] = 300,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("citation"),
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Build a citation graph as the paper did: fields, years, SIF text vectors and degrees, largest component.
+
+    \b
+    Example:
+      graphsage data build citation --nodes papers.csv --edges cites.csv --fields NI,GU,DA,IA,DR,CU
+    """
+    check_free(out, overwrite)
+    from graphsage.datasets.build_citation import Citations, build_citation
+
+    if not first_year <= train_until < last_year:
+        raise ConfigError(
+            "the years must be --first-year <= --train-until < --last-year, or there is nothing to train "
+            f"or to test on; got {first_year}, {train_until} and {last_year}"
+        )
+    if fields and not _words(fields):
+        raise ConfigError(f"--fields takes names with commas between them, such as NI,GU; got {fields!r}")
+    with working("reading papers"):
+        graph = build_citation(
+            Citations(
+                nodes=nodes,
+                edges=edges,
+                label=label,
+                year=year,
+                text=_words(text),
+                fields=_words(fields),
+                first_year=first_year,
+                train_until=train_until,
+                last_year=last_year,
+                dim=text_dim,
+                seed=seed,
+            ),
+            out,
+        )
+    _built("citation", graph, out, json)
+
+
+@building.command("ppi")
+def ppi(
+    tissues: Annotated[
+        list[str],
+        typer.Option(
+            "--tissues",
+            metavar="PATTERN",
+            show_default=False,
+            help="Edge lists, one a tissue, such as 'tissues/*.edgelist'.",
+        ),
+    ],
+    features: Annotated[
+        list[str],
+        typer.Option(
+            "--features",
+            metavar="PATTERN",
+            show_default=False,
+            help="Gene sets (GMT) that become features; may be repeated.",
+        ),
+    ],
+    labels: Annotated[
+        list[str],
+        typer.Option(
+            "--labels",
+            metavar="PATTERN",
+            show_default=False,
+            help="Ontology terms (GMT) that become labels; may be repeated.",
+        ),
+    ],
+    min_share: Annotated[float, typer.Option("--min-share", help="A feature holds this share of proteins.")] = 0.1,
+    train_graphs: Annotated[int, typer.Option("--train-graphs", help="Graphs to train on.", min=1)] = 20,
+    held_out: Annotated[int, typer.Option("--held-out", help="Graphs to validate on, and to test on.", min=1)] = 2,
+    min_train_edges: Annotated[int, typer.Option("--min-train-edges", help="Of a training graph.", min=0)] = 15_000,
+    min_held_out_edges: Annotated[int, typer.Option("--min-held-out-edges", help="Of the others.", min=0)] = 35_000,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("ppi"),
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Build the paper's PPI graphs from tissue networks, gene sets and ontology terms.
+
+    \b
+    Example:
+      graphsage data build ppi --tissues 'tissues/*.edgelist' --features c1.gmt --features c3.gmt \\
+        --features c7.gmt --labels c5.gmt
+    """
+    check_free(out, overwrite)
+    from graphsage.datasets.build_ppi import Proteins, build_ppi
+
+    if not 0 <= min_share <= 1:
+        raise ConfigError(f"--min-share is a share of the proteins, from 0 to 1; got {min_share}")
+    with working("reading tissues"):
+        graph = build_ppi(
+            Proteins(
+                tissues=_files("--tissues", tissues),
+                features=_files("--features", features),
+                labels=_files("--labels", labels),
+                min_share=min_share,
+                train_graphs=train_graphs,
+                held_out_graphs=held_out,
+                min_train_edges=min_train_edges,
+                min_held_out_edges=min_held_out_edges,
+                seed=seed,
+            ),
+            out,
+        )
+    _built("ppi", graph, out, json)
+
+
+def _built(name: str, graph: "Graph", out: Path, json: bool) -> None:
+
+    counts = {
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "features": graph.num_features,
+        "classes": graph.num_classes,
+    }
+    if json:
+        print_json({"data": name, **counts, "out": str(out)})
+    else:
+        told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+        print(f"{told} are in {out}; train on it: graphsage train {out}")
+
+
+def _files(flag: str, patterns: list[str]) -> list[Path]:
+    """The files that shell patterns name, in order."""
+    from glob import glob
+
+    found = [Path(path) for pattern in patterns for path in sorted(glob(pattern))]  # noqa: PTH207
+    if not found:
+        raise ConfigError(f"{flag} {' '.join(patterns)} names no file")
+    twice = next((path for path in found if found.count(path) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{flag} names {twice} twice; name each file once")
+    return found
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+@building.command("setmm")
+def setmm_command(
+    source: Annotated[
+        Path,
+        typer.Option(
+            "--from", help="The database set.mm (Debian: metamath-databases).", metavar="FILE", show_default=False
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write.", metavar="FOLDER")] = Path("setmm-built"),
+    json: Json = False,
+) -> None:
+    """Build the citation graph of theorems from Metamath's set.mm; `graphsage train FOLDER` reads the result.
+
+    \b
+    Example:
+      graphsage data build setmm --from set.mm
+    """
+
+    with working(f"reading {source}"):
+        from graphsage.datasets.setmm import build_setmm
+
+        build_setmm(source, out)
+    if json:
+        print_json({"data": "setmm", "from": str(source), "out": str(out)})
+    else:
+        print(f"setmm built from {source} is in {out}")
+
+
+@building.command("debian")
+def debian_command(
+    packages: Annotated[
+        list[str],
+        typer.Option(
+            "--packages",
+            metavar="RELEASE=FILE",
+            show_default=False,
+            help="A release's Packages.xz; repeat, oldest release first.",
+        ),
+    ],
+    translations: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--translations",
+            metavar="RELEASE=FILE",
+            show_default=False,
+            help="Its Translation-en.bz2 with the long descriptions; may be repeated.",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder for nodes.csv and edges.csv.", metavar="FOLDER")] = Path(
+        "debian"
+    ),
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Build the tables of the Debian package graph from a mirror's package indexes.
+
+    Each release's index is dists/RELEASE/main/binary-amd64/Packages.xz on any
+    mirror, the long descriptions dists/RELEASE/main/i18n/Translation-en.bz2.
+
+    \b
+    Example:
+      graphsage data build debian --packages bookworm=12/Packages.xz --packages trixie=13/Packages.xz
+    """
+    from graphsage.datasets.debian import Release, build_debian, is_debian_folder
+
+    check_free(out, overwrite, is_debian_folder)
+    indexes, long = _pairs("--packages", packages), _pairs("--translations", translations or [])
+    for name in long:
+        if name not in indexes:
+            raise ConfigError(f"--translations {name}=... needs --packages {name}=... too")
+    with working("reading package indexes"):
+        releases = [Release(name, path, long.get(name)) for name, path in indexes.items()]
+        nodes, edges = build_debian(releases, out)
+    if json:
+        print_json({"data": "debian", "nodes": nodes, "edges": edges, "out": str(out)})
+    else:
+        print(f"{nodes:,} packages and {edges:,} relations are in {out}/nodes.csv and {out}/edges.csv")
+
+
+def _pairs(flag: str, words: list[str]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for word in words:
+        name, sign, path = word.partition("=")
+        if not (sign and name and path):
+            raise ConfigError(f"{flag} takes RELEASE=FILE, such as {flag} bookworm=Packages.xz; got {word!r}")
+        if name in found:
+            raise ConfigError(f"{flag} names the release {name} twice")
+        found[name] = Path(path)
+    return found
+
 
 @app.command("list")
 def list_command(json: Json = False) -> None:
     """List the data that `graphsage train NAME` knows without a file, and the formats of files it reads."""
-    from graphsage.cli.output import print_columns, print_json
     from graphsage.datasets.open import BUILT_IN, FORMATS
 
     known = {name: ABOUT.get(name, "") for name in BUILT_IN}
@@ -60,7 +482,6 @@ def convert_command(
       graphsage data convert amazon_photo.npz photo
       graphsage data convert reddit-npz reddit
     """
-    from graphsage.cli.output import data_summary, print_json, say, working
 
     check_free(out, overwrite)
     with working(f"reading {source}"):

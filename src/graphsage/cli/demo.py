@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphsage.cli.options import Json
+from graphsage.cli.output import TrainingDisplay, data_summary, print_columns, print_json, say, shortened, working
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -75,15 +76,12 @@ def command(
     the theorems that were not in the training graph and finds their nearest known
     ones. Writes model/, embeddings.parquet, predictions.parquet and map.png.
     """
-    from graphsage.cli.output import print_json
     from graphsage.training.loop import Interrupted
 
     began = time.monotonic()
     try:
         world = learn(out, seed)
     except Interrupted:
-        from graphsage.cli.output import say
-
         say("interrupted; run the demo again")
         raise typer.Exit(130) from None
     scores = compare(world)
@@ -106,7 +104,6 @@ def command(
 
 
 def learn(out: Path, seed: int) -> World:
-    from graphsage.cli.output import TrainingDisplay, data_summary, say, working
     from graphsage.datasets.open import open_data
     from graphsage.inference.export import graph_for
     from graphsage.training.config import Config
@@ -132,7 +129,6 @@ def learn(out: Path, seed: int) -> World:
 def compare(world: World) -> dict[str, float]:
     """Micro F1 on the test theorems: the model, and logistic regressions on all training theorems."""
     from graphsage.baselines.features import inductive_features, logistic_regression
-    from graphsage.cli.output import say, working
     from graphsage.evaluation.f1 import f1_scores
 
     assert world.graph.labels is not None
@@ -182,8 +178,7 @@ def write(out: Path, world: World) -> list[Path]:
     """Results for the theorems that were not in the training graph, and a map of the test ones."""
     import torch
 
-    from graphsage.cli.output import working
-    from graphsage.cli.picture import draw_map
+    from graphsage.cli.pictures import draw_map
     from graphsage.inference.export import embedding_columns, prediction_columns, write_table
     from graphsage.inference.projection import project
 
@@ -211,7 +206,6 @@ def write(out: Path, world: World) -> list[Path]:
 
 
 def show(report: dict[str, Any], out: Path) -> None:
-    from graphsage.cli.output import print_columns, shortened
 
     names = {
         "features": "logistic regression on features",

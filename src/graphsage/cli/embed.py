@@ -1,23 +1,17 @@
-"""`graphsage embed` and `graphsage predict`: a model's results for all nodes, or for those in a file."""
+"""`graphsage embed` and `graphsage predict`: results for all nodes, for chosen ones, or for new rows."""
 
+import filecmp
+import shutil
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsage.cli.embed_blocks import Blocks, LayerDtype, Memory, Ray, ResumeDir, Workers
-from graphsage.cli.options import (
-    Device,
-    Inference,
-    Json,
-    NewEdges,
-    NewNodes,
-    NewOnly,
-    NodeIds,
-    OtherData,
-    Run,
-)
+from graphsage.cli.options import Device, Inference, Json, NewEdges, NewNodes, NewOnly, NodeIds, OtherData, Run
+from graphsage.cli.output import block_progress, print_json, say, working
+from graphsage.cli.runs import Opened, load_run, open_run
 from graphsage.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,6 +19,13 @@ if TYPE_CHECKING:
 
     from graphsage.graph.graph import Graph
     from graphsage.inference.model import Model
+    from graphsage.inference.out_of_core.embed import Embedded
+
+PANEL = "Graphs larger than memory"
+
+
+def _option(flag: str, help: str, metavar: str, default: str | bool = False) -> Any:
+    return typer.Option(flag, help=help, metavar=metavar, rich_help_panel=PANEL, show_default=default)
 
 
 def embed_command(
@@ -33,7 +34,7 @@ def embed_command(
         Path,
         typer.Option(
             "--out",
-            help="File to write: .parquet, .npy (ids go to .ids.json beside it), .csv or .txt (word2vec's format).",
+            help="File to write: .parquet, .npy (with the ids in FILE.ids.json), .csv, or .txt in word2vec's format.",
             metavar="FILE",
             show_default=False,
         ),
@@ -43,18 +44,27 @@ def embed_command(
     new_nodes: NewNodes = None,
     new_edges: NewEdges = None,
     new_only: NewOnly = False,
-    with_label: Annotated[
-        bool, typer.Option("--with-label", help="A column with the true class, where known.")
-    ] = False,
+    with_label: Annotated[bool, typer.Option("--with-label", help="Add a column with the true class.")] = False,
     with_prediction: Annotated[
-        bool, typer.Option("--with-prediction", help="A column with the predicted class.")
+        bool, typer.Option("--with-prediction", help="Add a column with the predicted class.")
     ] = False,
     inference: Inference = None,
-    memory: Memory = None,
-    workers: Workers = None,
-    ray: Ray = None,
-    layer_dtype: LayerDtype = None,
-    resume_dir: ResumeDir = None,
+    memory: Annotated[
+        str | None,
+        _option("--memory", "Embed all nodes in blocks, with at most this memory per machine, such as 4GB.", "SIZE"),
+    ] = None,
+    workers: Annotated[int | None, _option("--workers", "Processes that share the memory.", "N", "1")] = None,
+    ray: Annotated[
+        str | None,
+        _option("--ray", "Ray cluster that computes the blocks; local starts one here.", "ADDRESS|auto|local"),
+    ] = None,
+    layer_dtype: Annotated[
+        str | None, _option("--layer-dtype", "Dtype of intermediate layers on disk.", "float32|float16", "float32")
+    ] = None,
+    resume_dir: Annotated[
+        Path | None,
+        _option("--resume-dir", "Folder for finished blocks; the same command resumes there.", "FOLDER", "FILE.work"),
+    ] = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -72,72 +82,30 @@ def embed_command(
     from graphsage.inference.export import check_suffix, decided_column, embedding_columns, label_column, write_table
 
     check_suffix(out, (".parquet", ".csv") if with_label or with_prediction else None)
-    asked = Asked(run, data, node_ids, new_nodes, new_edges, new_only)
-    blocks = Blocks(memory, workers, ray, layer_dtype, resume_dir)
-    if blocks.asked():
-        blocks.refuse_with(
-            {
-                "--node-ids": node_ids,
-                "--new-nodes": new_nodes,
-                "--new-edges": new_edges,
-                "--new-only": new_only,
-                "--inference sampled": inference == "sampled",
-                f"--device {device}": device not in ("auto", "cpu"),
-            }
-        )
-        _embed_in_blocks(asked, blocks, out, with_label, with_prediction, json)
+    nodes = Nodes(run, data, node_ids, new_nodes, new_edges, new_only)
+    blocks = {"--workers": workers, "--ray": ray, "--layer-dtype": layer_dtype, "--resume-dir": resume_dir}
+    if memory is None:
+        for flag, value in blocks.items():
+            if value is not None:
+                raise ConfigError(f"{flag} needs --memory, the limit for inference in blocks, such as --memory 4GB")
+        found = _embedded(nodes, inference, device, needs_head=with_prediction)
+        columns = embedding_columns(found.graph, found.rows, found.z)
+        if with_label:
+            columns["label"] = label_column(found.graph, found.rows)
+        if with_prediction:
+            columns["prediction"] = decided_column(found.model, found.model.probabilities(found.z))
+        _report("embeddings", write_table(out, columns), found, json, dim=found.z.shape[1], inference=inference)
         return
-    found = _embedded(asked, inference, device, needs_head=with_prediction)
-    columns = embedding_columns(found.graph, found.rows, found.z)
-    if with_label:
-        columns["label"] = label_column(found.graph, found.rows)
-    if with_prediction:
-        columns["prediction"] = decided_column(found.model, found.model.probabilities(found.z))
-    made = write_table(out, columns)
-    _report("embeddings", made, found, json, dim=found.z.shape[1], inference=inference)
-
-
-def _embed_in_blocks(
-    asked: "Asked", blocks: Blocks, out: Path, with_label: bool, with_prediction: bool, json: bool
-) -> None:
-    import shutil
-
-    import torch
-
-    from graphsage.cli.embed_blocks import embed
-    from graphsage.cli.opening import open_run
-    from graphsage.cli.output import block_progress, print_json
-    from graphsage.inference.export import label_column, write_batches
-    from graphsage.inference.out_of_core.embed import embedding_batches
-
-    opened = open_run(asked.run, asked.data, "cpu")
-    if with_prediction:
-        opened.model.probabilities(torch.zeros(0, opened.model.encoder.config.dim))  # refuses before the long work
-    if with_label:
-        label_column(opened.graph, torch.zeros(0, dtype=torch.int64))
-    work = blocks.resume_dir or out.with_name(f"{out.name}.work")
-    found = embed(opened, blocks, work)
-    with block_progress("writing") as on_block:
-        batches = embedding_batches(
-            found, opened.graph, opened.model if with_prediction else None, with_label=with_label, on_block=on_block
-        )
-        made = write_batches(out, batches, found.num_nodes)
-    if blocks.resume_dir is None:
-        shutil.rmtree(work)
-    if json:
-        print_json(
-            {
-                "nodes": found.num_nodes,
-                "dim": found.dim,
-                "inference": "exact",
-                "data": opened.spec,
-                "blocks": found.blocks,
-                "files": [str(path) for path in made],
-            }
-        )
-    else:
-        files = ", ".join(str(path) for path in reversed(made))
-        print(f"embeddings of {found.num_nodes:,} nodes (exact inference in {found.blocks:,} blocks): {files}")
+    for flag, value in {
+        "--node-ids": node_ids,
+        "--new-nodes": new_nodes,
+        "--new-edges": new_edges,
+        "--inference sampled": inference == "sampled",
+        f"--device {device}": device not in ("auto", "cpu"),
+    }.items():
+        if value:
+            raise ConfigError(f"--memory embeds all nodes on CPUs by exact inference; leave {flag} out")
+    _embed_in_blocks(nodes, out, memory, workers, ray, layer_dtype, resume_dir, with_label, with_prediction, json)
 
 
 def predict_command(
@@ -154,7 +122,7 @@ def predict_command(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Write the predicted class of nodes (or their labels) and the probability of every class.
+    """Write the predicted class (or labels) of nodes and the probability of every class.
 
     \b
     Examples:
@@ -165,16 +133,16 @@ def predict_command(
     from graphsage.inference.export import check_suffix, prediction_columns, write_table
 
     check_suffix(out, (".parquet", ".csv"))
-    asked = Asked(run, data, node_ids, new_nodes, new_edges, new_only)
-    found = _embedded(asked, inference, device, needs_head=True)
+    nodes = Nodes(run, data, node_ids, new_nodes, new_edges, new_only)
+    found = _embedded(nodes, inference, device, needs_head=True)
     probabilities = found.model.probabilities(found.z)
     made = write_table(out, prediction_columns(found.model, found.graph, found.rows, probabilities))
     _report("predictions", made, found, json, classes=probabilities.shape[1], inference=inference)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Which nodes of which graph a person wants."""
+class Nodes:
+    """The nodes of a command line, and the graph they are in."""
 
     run: Path
     data: str | None
@@ -186,13 +154,15 @@ class Asked:
     def __post_init__(self) -> None:
         if self.new_only and self.new_nodes is None:
             raise ConfigError("--new-only makes a graph of the new rows; give --new-nodes")
+        if self.new_only and self.data is not None:
+            raise ConfigError(f"--new-only makes a graph of the new rows alone; leave DATA ({self.data}) out")
         if self.node_ids is not None and self.new_nodes is not None:
             raise ConfigError("--node-ids chooses old nodes and --new-nodes gives new ones; give one of them")
 
 
 @dataclass(frozen=True)
-class Answered:
-    """Vectors `z` of `rows` of a graph; `spec` is what the person calls the graph."""
+class Result:
+    """Embeddings `z` of `rows` of a graph; `spec` is the graph's name on the command line."""
 
     model: "Model"
     graph: "Graph"
@@ -201,39 +171,39 @@ class Answered:
     z: "Tensor"
 
 
-def _embedded(asked: Asked, inference: str | None, device: str, needs_head: bool = False) -> Answered:
+def _embedded(nodes: Nodes, inference: str | None, device: str, *, needs_head: bool) -> Result:
     import torch
 
-    from graphsage.cli.opening import load_run, open_run
-    from graphsage.cli.output import block_progress
-
     graph: Graph | None = None
-    if asked.new_only:
-        model, spec = load_run(asked.run, device), str(asked.new_nodes)
+    if nodes.new_only:
+        model, spec = load_run(nodes.run, device), str(nodes.new_nodes)
     else:
-        opened = open_run(asked.run, asked.data, device)
+        opened = open_run(nodes.run, nodes.data, device)
         model, graph, spec = opened.model, opened.graph, opened.spec
     if needs_head:
-        model.probabilities(torch.zeros(0, model.encoder.config.dim))  # refuses before the long work
-    rows: Tensor | None = None if asked.node_ids is None else opened.rows(asked.node_ids)
-    if asked.new_nodes is not None or asked.new_edges is not None:
-        graph, new = _grown(model, graph, asked)
-        rows = rows if asked.new_nodes is None else new
+        _check_head(model)
+    rows: Tensor | None = None if nodes.node_ids is None else opened.rows(nodes.node_ids)
+    if nodes.new_nodes is not None or nodes.new_edges is not None:
+        graph, new = _attached(model, graph, nodes)
+        rows = rows if nodes.new_nodes is None else new
     assert graph is not None
     with block_progress("embedding") as on_block:
         z = model.embed(graph, rows, inference=inference, on_block=on_block)
-    return Answered(model, graph, spec, torch.arange(graph.num_nodes) if rows is None else rows, z)
+    return Result(model, graph, spec, torch.arange(graph.num_nodes) if rows is None else rows, z)
 
 
-def _grown(model: "Model", graph: "Graph | None", asked: Asked) -> "tuple[Graph, Tensor]":
-    """The graph with new rows attached, and where the new nodes are."""
-    import warnings
+def _check_head(model: "Model") -> None:
+    """Refuse a model without classes before the long work."""
+    import torch
 
-    from graphsage.cli.output import say, working
+    model.probabilities(torch.zeros(0, model.encoder.config.dim))
 
+
+def _attached(model: "Model", graph: "Graph | None", nodes: Nodes) -> "tuple[Graph, Tensor]":
+    """The graph with the new rows, and the rows of the new nodes."""
     with working("reading new rows"), warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always")
-        attached = model.attach(graph, asked.new_nodes, asked.new_edges)
+        attached = model.attach(graph, nodes.new_nodes, nodes.new_edges)
     for remark in remarks:
         say(f"warning: {remark.message}")
     if attached.dropped_edges:
@@ -241,13 +211,89 @@ def _grown(model: "Model", graph: "Graph | None", asked: Asked) -> "tuple[Graph,
     return attached.graph, attached.rows
 
 
-def _report(what: str, made: list[Path], found: Answered, json: bool, inference: str | None, **shape: int) -> None:
-    from graphsage.cli.output import print_json
-
+def _report(what: str, files: list[Path], found: Result, json: bool, inference: str | None, **shape: int) -> None:
     how, count = inference or found.model.inference, len(found.rows)
     if json:
-        print_json(
-            {"nodes": count, **shape, "inference": how, "data": found.spec, "files": [str(path) for path in made]}
-        )
+        print_json({"nodes": count, **shape, "inference": how, "data": found.spec, "files": list(map(str, files))})
     else:
-        print(f"{what} of {count:,} nodes ({how} inference): {', '.join(str(path) for path in reversed(made))}")
+        print(f"{what} of {count:,} nodes ({how} inference): {', '.join(map(str, reversed(files)))}")
+
+
+def _embed_in_blocks(
+    nodes: Nodes,
+    out: Path,
+    memory: str,
+    workers: int | None,
+    ray: str | None,
+    layer_dtype: str | None,
+    resume_dir: Path | None,
+    with_label: bool,
+    with_prediction: bool,
+    json: bool,
+) -> None:
+    """Embed a whole graph in bounded memory. The same command continues an interrupted one."""
+    import torch
+
+    from graphsage.cluster.executors import executor_for
+    from graphsage.graph.external.size import parse_size
+    from graphsage.inference.export import label_column, write_batches
+    from graphsage.inference.out_of_core.embed import embed_in_blocks, embedding_batches
+
+    opened = open_run(nodes.run, nodes.data, "cpu")
+    if with_prediction:
+        _check_head(opened.model)
+    if with_label:
+        label_column(opened.graph, torch.zeros(0, dtype=torch.int64))
+    work = resume_dir or out.with_name(f"{out.name}.work")
+    size, count = parse_size(memory, "--memory"), 1 if workers is None else workers
+    with executor_for(ray, count, size, say) as executor, block_progress("embedding") as on_block:
+        found = embed_in_blocks(
+            opened.model,
+            _graph_folder(opened, work),
+            work,
+            memory=size,
+            workers=count,
+            layer_dtype=layer_dtype or "float32",
+            executor=executor,
+            on_block=on_block,
+            capped=None if opened.stored is None else opened.stored.capped_folder,
+        )
+    _say_resumed(found, work)
+    with block_progress("writing") as on_block:
+        model = opened.model if with_prediction else None
+        batches = embedding_batches(found, opened.graph, model, with_label=with_label, on_block=on_block)
+        made = write_batches(out, batches, found.num_nodes)
+    if resume_dir is None:
+        shutil.rmtree(work)
+    if json:
+        facts = {"nodes": found.num_nodes, "dim": found.dim, "inference": "exact", "data": opened.spec}
+        print_json({**facts, "blocks": found.blocks, "files": list(map(str, made))})
+    else:
+        files = ", ".join(map(str, reversed(made)))
+        print(f"embeddings of {found.num_nodes:,} nodes (exact inference in {found.blocks:,} blocks): {files}")
+
+
+def _say_resumed(found: "Embedded", work: Path) -> None:
+    if found.kept:
+        say(f"resumed in {work}: {found.kept:,} of {found.blocks:,} blocks were finished")
+    if found.damaged:
+        say(f"warning: {found.damaged:,} blocks in {work} were damaged and computed again")
+
+
+def _graph_folder(opened: "Opened", work: Path) -> Path:
+    """The graph's folder on disk; a graph in memory is saved in `work`."""
+    if opened.stored is not None and opened.stored.graph_folder is not None:
+        return opened.stored.graph_folder
+    if opened.model.features is None and (Path(opened.spec) / "graph.json").is_file():
+        return Path(opened.spec)
+    folder, fresh = work / "graph", work / "graph.new"
+    opened.graph.save(fresh)
+    if folder.exists() and all(
+        (folder / file.name).exists() and filecmp.cmp(file, folder / file.name, shallow=False)
+        for file in fresh.iterdir()
+    ):
+        shutil.rmtree(fresh)  # the old files keep their modification times, which identify the work
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        fresh.rename(folder)
+    return folder

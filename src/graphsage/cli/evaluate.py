@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 
 from graphsage.cli.options import Device, Inference, Json, OtherData, Part, Run
+from graphsage.cli.output import block_progress, print_facts, print_json, say
+from graphsage.cli.runs import open_run
 from graphsage.errors import ConfigError
 
 
@@ -32,8 +34,6 @@ def command(
       graphsage evaluate run --part val --json
       graphsage evaluate run other-graph --part all
     """
-    from graphsage.cli.opening import open_run
-    from graphsage.cli.output import block_progress, print_facts, print_json, say
     from graphsage.inference.export import with_known_classes
 
     if split_name in ("train", "val", "test", "all"):

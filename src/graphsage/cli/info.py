@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsage.cli.opening import holds_run
 from graphsage.cli.options import Json
+from graphsage.cli.output import print_columns, print_facts, print_json, shortened, working
+from graphsage.cli.runs import holds_run
+from graphsage.cli.settings import RUN_FILE, from_file
 
 if TYPE_CHECKING:
     from graphsage.datasets.dataset import Dataset
@@ -28,7 +30,6 @@ def command(
       graphsage info setmm
       graphsage info run --json
     """
-    from graphsage.cli.output import print_json, working
 
     folder = Path(what)
     if holds_run(folder) and not (folder / "graph.json").exists():
@@ -48,7 +49,6 @@ def command(
 
 
 def run_facts(folder: Path) -> dict[str, Any]:
-    from graphsage.cli.settings import RUN_FILE, from_file
     from graphsage.inference.bundle import read_config
     from graphsage.inference.model import load
 
@@ -144,7 +144,6 @@ def _class_counts(data: "Dataset") -> list[dict[str, Any]] | None:
 
 
 def show_run(facts: dict[str, Any]) -> None:
-    from graphsage.cli.output import print_facts, shortened
 
     if not facts["finished"]:
         print_facts(
@@ -190,7 +189,6 @@ def _shown(value: Any) -> Any:
 
 
 def show_data(facts: dict[str, Any]) -> None:
-    from graphsage.cli.output import print_columns, print_facts, shortened
 
     degree = facts["degree"]
     features = f"{facts['features']}" if facts["features"] else None

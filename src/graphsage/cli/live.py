@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from graphsage.cli.app import App
-from graphsage.cli.options import Json, OtherData, Run
+from graphsage.cli.options import App, Json, OtherData, Run
+from graphsage.cli.output import print_facts, print_json, working
+from graphsage.cli.runs import open_run
 
 app = App(help="A live graph's folder: create, backup, restore, compact, verify.", no_args_is_help=False)
 
@@ -16,7 +17,6 @@ Copy = Annotated[Path, typer.Argument(help="Folder that must not be there yet.",
 
 
 def _report(report: object, json: bool) -> None:
-    from graphsage.cli.output import print_facts, print_json
 
     facts = asdict(report)  # type: ignore[call-overload]
     if json:
@@ -33,8 +33,6 @@ def create_command(run: Run, folder: Copy, data: OtherData = None, json: Json = 
     Example:
       graphsage live create run graph
     """
-    from graphsage.cli.opening import open_run
-    from graphsage.cli.output import working
     from graphsage.errors import OutputError
     from graphsage.live.backup import verify
     from graphsage.live.node_features import store_from_data
@@ -66,7 +64,6 @@ def restore_command(copy: Store, to: Copy, json: Json = False) -> None:
 @app.command("compact")
 def compact_command(folder: Store, json: Json = False) -> None:
     """Write the changes in the journal into a new generation. A running service does it by itself."""
-    from graphsage.cli.output import working
     from graphsage.live.adjacency import Cap
     from graphsage.live.store import LiveGraph
 
@@ -78,7 +75,6 @@ def compact_command(folder: Store, json: Json = False) -> None:
 @app.command("verify")
 def verify_command(folder: Store, json: Json = False) -> None:
     """Read every byte: checksums of the generation, its graph, the chain of the journal."""
-    from graphsage.cli.output import working
     from graphsage.live.backup import verify
 
     with working(f"reading {folder}"):

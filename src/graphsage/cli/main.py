@@ -9,8 +9,7 @@ import typer
 
 from graphsage import __version__
 from graphsage.cli import data, demo, embed, evaluate, info, live, plan, plot, reproduce, search, serve, sweep, train
-from graphsage.cli.app import App
-from graphsage.cli.options import RENAMED
+from graphsage.cli.options import RENAMED, App
 from graphsage.cli.output import say
 from graphsage.errors import GraphSageError, LostRankError, is_interrupt, messages_name_flags
 

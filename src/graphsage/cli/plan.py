@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsage.cli.options import Json
-from graphsage.cli.setting_options import converted, shown, with_settings
+from graphsage.cli.options import Json, converted, shown, with_settings
+from graphsage.cli.output import print_facts, print_json, working
 from graphsage.errors import ConfigError, one_of
 from graphsage.training.config import CHOICES, Config
 
@@ -54,7 +54,6 @@ def command(
       graphsage plan --num-nodes 10M --num-edges 200M --feature-dim 128 --feature-type float16
       graphsage plan --num-nodes 3e9 --num-edges 18e9 --feature-dim 256 --machines 100 --json
     """
-    from graphsage.cli.output import print_json, working
 
     with working("loading"):
         import torch
@@ -123,7 +122,6 @@ def command(
 
 
 def _show(title: str, found: "Estimate") -> None:
-    from graphsage.cli.output import print_facts
     from graphsage.graph.external.size import shown_size
 
     print(f"\n{title}" + ("   DOES NOT FIT" if found.problems else ""))

@@ -1,15 +1,14 @@
 """`graphsage plot`: a 2-D map of a model's embeddings, as a picture or as a page to move around in."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from graphsage.cli.options import Device, Inference, Json, OtherData, Part, Run
+from graphsage.cli.output import block_progress, print_json, working
+from graphsage.cli.runs import Opened, open_run
 from graphsage.errors import ConfigError, one_of
-
-if TYPE_CHECKING:
-    from graphsage.cli.opening import Opened
 
 
 def command(
@@ -41,9 +40,7 @@ def command(
     """
     if out.suffix.lower() not in (".png", ".html"):
         raise ConfigError(f"{out}: the file must end in .png or .html; got {out.suffix or 'no ending'!r}")
-    from graphsage.cli.opening import open_run
-    from graphsage.cli.output import block_progress, print_json, working
-    from graphsage.cli.picture import draw_map
+    from graphsage.cli.pictures import draw_map
     from graphsage.inference.projection import METHODS, project
 
     one_of("--method", method, METHODS)
@@ -62,7 +59,7 @@ def command(
         if out.suffix.lower() == ".png":
             draw_map(out, places, names, title=title, subtitle=f"GraphSAGE embeddings, {how}")
         else:
-            from graphsage.cli.page import write_page
+            from graphsage.cli.pictures import write_page
 
             ids = [str(opened.graph.id_of(row)) for row in rows.tolist()]
             write_page(out, places, names, ids, title=title, subtitle=f"GraphSAGE embeddings, {how}")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from graphsage.cli.options import Device, Json
+from graphsage.cli.output import print_json, say, working
 
 
 def command(
@@ -102,7 +103,6 @@ def command(
       graphsage reproduce table1 --data setmm --only supervised,mean,pool
       graphsage reproduce report --out results
     """
-    from graphsage.cli.output import print_json, say, working
 
     with working("loading"):
         from graphsage.experiments.report import write_report

@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 
 from graphsage.cli.options import Device, Inference, Json, OtherData, Run
+from graphsage.cli.output import block_progress, print_columns, print_json, say, working
+from graphsage.cli.runs import open_run
 
 
 def command(
@@ -26,8 +28,6 @@ def command(
       graphsage search run pythag
       graphsage search run ppncan -k 3 --json
     """
-    from graphsage.cli.opening import open_run
-    from graphsage.cli.output import block_progress, print_columns, print_json, say, working
     from graphsage.inference.nearest import NearestIndex
 
     opened = open_run(run, data, device)

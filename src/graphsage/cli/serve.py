@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from graphsage.cli.options import Inference
-from graphsage.cli.setting_options import converted, with_settings
+from graphsage.cli.options import Inference, converted, with_settings
+from graphsage.cli.output import say, working
+from graphsage.cli.runs import open_run
 from graphsage.errors import ConfigError
 from graphsage.serving.settings import Settings
 
@@ -60,7 +61,6 @@ def command(
         from graphsage.serving.run import check_address, serve
     except ModuleNotFoundError as error:
         raise ConfigError(f"serving needs {error.name}: pip install 'graphsage[serve]'") from None
-    from graphsage.cli.output import say
 
     if map_method not in ("pca", "tsne"):
         raise ConfigError(f"--map must be pca or tsne; got {map_method!r}")
@@ -90,8 +90,6 @@ def command(
 
 def _make_store(run: Path, folder: Path, data: str | None) -> None:
     """The live graph, made of data where it is not there yet."""
-    from graphsage.cli.opening import open_run
-    from graphsage.cli.output import say, working
     from graphsage.live.manifest import is_store
     from graphsage.live.node_features import store_from_data
 
@@ -111,7 +109,6 @@ def _make_store(run: Path, folder: Path, data: str | None) -> None:
 
 def _demo_run() -> Path:
     from graphsage.cli.demo import learn
-    from graphsage.cli.output import say
 
     out = Path("demo-out")
     if not (out / "model" / "config.json").exists():

@@ -1,19 +1,21 @@
-"""From a TOML file, `--set name=value` and flags to one checked Config, and the `run.toml` that repeats a run.
+"""Settings from TOML files, `--set` and flags; search spaces; and the `run.toml` that repeats a run.
 
-Every name is one of Config's. In files and in `--set`, which know no null, the word none stands for it.
-"""
+Every name is one of Config's. TOML has no null: the word none stands for it."""
 
 import dataclasses
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from types import UnionType
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from graphsage.atomic import atomic_file
 from graphsage.errors import ConfigError
 
 if TYPE_CHECKING:
     from graphsage.training.config import Config
+    from graphsage.training.space import Choice, Range, Space
+
 
 RUN_FILE = "run.toml"
 _WHERE = ("data", "split")  # a file may also say what to train on
@@ -156,3 +158,72 @@ def _escape(character: str) -> str:
     if character in '\\"':
         return "\\" + character
     return f"\\u{ord(character):04x}" if ord(character) < 32 or ord(character) == 127 else character
+
+
+PAPER = "paper"
+_RANGE = {"low", "high", "log", "step"}
+
+
+def read_space(source: str, more: Settings) -> "tuple[Space, Settings]":
+    """The space, and the settings around it; `more`, from flags, overrides what the file fixes."""
+    from graphsage.training.space import Space, paper_space
+
+    if source == PAPER:
+        return paper_space(more.values), more
+    path = Path(source)
+    table = read_toml(path, "--space")
+    axes = table.pop("space", None)
+    if not isinstance(axes, dict) or not axes:
+        raise ConfigError(f"{path} has no table [space]; write what to search there, such as lr = [0.01, 0.001]")
+    around = from_table(table, path).followed_by(more)
+    found = {name: _axis(name, value, path) for name, value in axes.items()}
+    return Space(around.values, found, name=path.name), around
+
+
+def _axis(name: str, value: Any, path: Path) -> "Choice | Range":
+    from graphsage.training.space import Choice
+
+    if isinstance(value, list):
+        where = f"{path}: [space]"
+        return Choice(tuple(checked({name: one}, where)[name] for one in value))
+    if isinstance(value, dict):
+        return _range(name, value, path)
+    raise ConfigError(
+        f"{path}: [space]: {name} must be a list of choices or a range {{ low = ..., high = ... }}; got "
+        f"{value!r}; a setting that is the same in every trial goes above [space]"
+    )
+
+
+def _range(name: str, value: dict[str, Any], path: Path) -> "Range":
+    from graphsage.training.space import make_range
+
+    where = f"{path}: [space]: {name}"
+    kinds = _number_types(name, path)
+    if not kinds:
+        raise ConfigError(f"{where} is not a number and has no range; list its values")
+    if unknown := sorted(set(value) - _RANGE):
+        raise ConfigError(f"{where}: a range has low, high, log and step; got {unknown[0]}")
+    if missing := [end for end in ("low", "high") if end not in value]:
+        raise ConfigError(f"{where}: a range needs low and high; {' and '.join(missing)} is missing")
+    low, high = (checked({name: value[end]}, f"{path}: [space]: {end} of")[name] for end in ("low", "high"))
+    if low is None or high is None:
+        raise ConfigError(f"{where}: low and high must be numbers; list the values instead")
+    log: Any = value.get("log", False)
+    step: Any = value.get("step")
+    if not isinstance(log, bool):
+        raise ConfigError(f"{where}: log must be true or false; got {log!r}")
+    if step is not None and (isinstance(step, bool) or type(step) not in kinds):
+        raise ConfigError(f"{where}: step must be a {'' if float in kinds else 'whole '}number; got {step!r}")
+    return make_range(name, low, high, log=log, step=step, whole=float not in kinds)
+
+
+def _number_types(name: str, path: Path) -> set[type]:
+    """int, or int and float; none for a setting that is not a number."""
+    from graphsage.training.config import Config
+
+    hints = get_type_hints(Config)
+    if name not in hints:
+        checked({name: None}, f"{path}: [space]")  # says which settings there are
+    hint = hints[name]
+    kinds = set(get_args(hint)) if isinstance(hint, UnionType) else {hint}
+    return {int, float} if float in kinds else kinds & {int}

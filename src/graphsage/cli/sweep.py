@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsage.cli.opening import lasting_name
 from graphsage.cli.options import Device, Json
+from graphsage.cli.output import block_progress, data_summary, say, working
+from graphsage.cli.runs import lasting_name
+from graphsage.cli.settings import PAPER, Settings, read_space
 from graphsage.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from graphsage.cli.settings import Settings
     from graphsage.training.score import Scorer
     from graphsage.training.search import Search
 
@@ -126,13 +127,11 @@ def command(
       graphsage sweep data/ppi --space sweep.toml --out /nfs/ppi --ray auto
       graphsage train --config sweeps/setmm/best.toml --out run
     """
-    from graphsage.cli.output import working
 
     if not space:
         raise ConfigError("say what to search: --space FILE, or --space paper for the grid of the paper's appendix")
     with working("loading"):
         from graphsage.cli import settings as reading
-        from graphsage.cli.space import PAPER, read_space
         from graphsage.training.search import Search
 
     given = reading.from_pairs(settings or []).followed_by(reading.Settings({}, data, split))
@@ -154,7 +153,6 @@ def _opened(around: "Settings", device: str) -> "tuple[Scorer, str | dict[str, A
     """Where the data is, checked for labeled validation nodes; how a run remembers it; and its name."""
     import dataclasses
 
-    from graphsage.cli.output import data_summary, say, working
     from graphsage.tables.spec import TableSpec
     from graphsage.training.score import Scorer, dataset, labeled_parts
     from graphsage.training.train import choose_device
@@ -191,7 +189,6 @@ def _run(
 ) -> None:
     import time
 
-    from graphsage.cli.output import block_progress, say
     from graphsage.cli.sweep_results import outcome, report, words, write_results
     from graphsage.cluster.sweep import run_search, run_winner
     from graphsage.training.search import finished, left, settings_of, winner

@@ -26,7 +26,7 @@ class TableSpec:
     names and patterns ('f*'); a pattern skips columns that have another role. From Python, a
     table may also be a data frame, an Arrow table or a dict of columns.
 
-    Each field is an option of `graphsage train`: its docstring is the help text (cli/table_options.py).
+    Each field is an option of `graphsage train`: its docstring is the help text (cli/options.py).
     """
 
     edges: Any

@@ -51,7 +51,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 class Config:
     """Settings of a run. None means: what `form` or `task` says. `resolved()` fills them in.
 
-    Each field is an option of `graphsage train`: its docstring is the help text (cli/setting_options.py).
+    Each field is an option of `graphsage train`: its docstring is the help text (cli/options.py).
     """
 
     task: str = "supervised"

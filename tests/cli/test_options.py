@@ -8,8 +8,7 @@ import pytest
 import typer
 
 from command_line import SMALL, Command
-from graphsage.cli.app import App
-from graphsage.cli.setting_options import converted, field_docs, option_name, shown_by, with_settings
+from graphsage.cli.options import App, converted, field_docs, option_name, shown_by, with_settings
 from graphsage.cli.train import command as train
 from graphsage.errors import ConfigError
 from graphsage.serving.settings import Settings

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from command_line import SMALL, Command
-from graphsage.cli.run_folder import RunFolder
+from graphsage.cli.runs import RunFolder
 from graphsage.cluster.ranks import JOB, RESTART, job
 from graphsage.errors import OutputError
 

@@ -1,7 +1,9 @@
-"""A labelled map of embeddings in two dimensions, with a color for each of the largest classes."""
+"""A 2-D map of embeddings, as a picture or as one HTML file that works offline."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +104,29 @@ def _darker(color: str) -> tuple[float, ...]:
     from matplotlib.colors import to_rgb
 
     return tuple(0.55 * channel for channel in to_rgb(color))
+
+
+def write_page(
+    path: Path, places: npt.NDArray[Any], classes: Sequence[str], ids: Sequence[str], *, title: str, subtitle: str
+) -> None:
+    """places (N, 2), one class and one id a point. The largest classes have a color of their own."""
+    low, high = places.min(axis=0), places.max(axis=0)
+    scaled = (places - low) / np.maximum(high - low, 1e-12).max()
+    largest = [name for name, _ in Counter(classes).most_common(len(COLORS))]
+    number = {name: i for i, name in enumerate(largest)}
+    content = {
+        "title": title,
+        "subtitle": subtitle,
+        "classes": [*largest, "other classes"],
+        "colors": [*COLORS[: len(largest)], REST],
+        "x": [round(float(v), 5) for v in scaled[:, 0]],
+        "y": [round(float(v), 5) for v in scaled[:, 1]],
+        "class": [number.get(name, len(largest)) for name in classes],
+        "name": list(classes),
+        "id": list(ids),
+    }
+    # "</" would end the script element that holds the data, whatever a node is called.
+    data = json.dumps(content, ensure_ascii=False).replace("</", "<\\/").replace("<!--", "<\\!--")
+    template = files("graphsage.cli").joinpath("page.html").read_text(encoding="utf-8")
+    with atomic_file(path) as temporary:
+        temporary.write_text(template.replace("/*DATA*/null", data), encoding="utf-8")
