@@ -41,7 +41,7 @@ def test_the_best_point_on_validation_is_made_with_every_seed(tmp_path: Path, jo
     assert a is not None
     assert b is not None
     assert a.chosen == {"lr": 0.01}
-    assert {seed: run["test"] for seed, run in a.runs.items()} == {0: 0.01, 1: 1.01, 2: 2.01}
+    assert [run["test"] for run in a.results] == [0.01, 1.01, 2.01]
     assert [point["val"] for point in a.points] == pytest.approx([0.91, 1.0, 0.991])
     assert b.chosen == {"lr": 0.1}
     assert lines(tmp_path) == (3 + 2) + (1 + 2)
@@ -283,3 +283,21 @@ def test_of_equal_scores_the_first_is_chosen(tmp_path: Path) -> None:
     found = swept(trials, Trial("a", {}), SPACE, 1)
     assert found is not None
     assert found.chosen == {"lr": 0.01}
+
+
+def test_trials_of_an_older_protocol_serve_until_they_are_made_again(tmp_path: Path) -> None:
+    """They are read and chosen from, but `run` makes them again; seeds of two versions are never averaged."""
+    old = Trial("a", {"lr": 0.1}, version=1)
+    new = Trial("a", {"lr": 0.1}, version=3)
+    runner(tmp_path, lambda trial: {"val": 0.1}).run([old.with_settings(seed=seed) for seed in range(2)])
+    trials = runner(tmp_path, lambda trial: {"val": 0.3})
+    found = trials.seeds(new, 2)
+    assert [(record["version"], record["result"]["val"]) for record in found.values()] == [(1, 0.1), (1, 0.1)]
+    assert trials.record(Trial("a", {"lr": 0.1, "seed": 0}, version=0)) is None  # a newer one serves no older code
+    (result,) = trials.run([new.with_settings(seed=0)])
+    assert (result["val"], trials.made) == (0.3, 1)
+    assert {seed: record["version"] for seed, record in trials.seeds(new, 2).items()} == {0: 3}
+    late = runner(tmp_path, lambda trial: {"val": 0.3})
+    late.deadline = 0.0
+    with pytest.raises(Unfinished):
+        late.run([new.with_settings(seed=1)])

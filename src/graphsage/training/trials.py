@@ -73,6 +73,11 @@ class TrialStore:
     def get(self, trial: Trial) -> Record | None:
         return self._refreshed(trial.experiment).get(trial.key)
 
+    def newest(self, trial: Trial) -> Record | None:
+        """The record of a trial under the newest protocol version, up to its own, that it was made under."""
+        records = (self.get(replace(trial, version=version)) for version in range(trial.version, 0, -1))
+        return next((record for record in records if record is not None), None)
+
     def records(self, experiment: str) -> list[Record]:
         return list(self._refreshed(experiment).values())
 
@@ -164,7 +169,7 @@ class Runner:
         trials: in this process, one after another, with all threads.
         """
         asked = list(trials)
-        todo = {trial.key: trial for trial in asked if self.record(trial) is None}
+        todo = {trial.key: trial for trial in asked if self.store.get(trial) is None}
         total = len({trial.key for trial in asked})
         left = len(todo)
         if todo:
@@ -187,24 +192,33 @@ class Runner:
             self._in_parallel(list(todo.values()), keep)
         if left:
             raise Unfinished(left)
-        return [self.used[trial.key]["result"] for trial in asked]
+        return [record["result"] for trial in asked if (record := self.record(trial)) is not None]
 
     def record(self, trial: Trial) -> Record | None:
-        """The record of a trial if it was made: its `result`, and `about` of the machine that made it."""
-        record = self.store.get(trial)
+        """The record of a trial if it was made: its `result`, and `about` of the machine that made it.
+
+        One that was made only under an older version of its protocol counts too. `run` makes it again.
+        """
+        record = self.store.newest(trial)
         if record is not None:
             self.used[trial.key] = record
         return record
 
     def seeds(self, trial: Trial, asked: int) -> dict[int, Record]:
-        """The records of a trial by seed: those of the `asked` seeds that were made, and any that follow."""
+        """The records of a trial by seed: those of the `asked` seeds that were made, and any that follow.
+
+        All are of one protocol version, the newest that any of the seeds was made under.
+        """
         found: dict[int, Record] = {}
         for seed in itertools.count():
-            record = self.record(trial.with_settings(seed=seed))
+            record = self.store.newest(trial.with_settings(seed=seed))
             if record is not None:
                 found[seed] = record
             elif seed >= asked:
                 break
+        newest = max((record["version"] for record in found.values()), default=0)
+        found = {seed: record for seed, record in found.items() if record["version"] == newest}
+        self.used |= {trial.with_settings(seed=seed).key: record for seed, record in found.items()}
         return found
 
     def _in_parallel(self, todo: Sequence[Trial], keep: Callable[[Trial, Result], None]) -> None:
@@ -250,10 +264,20 @@ class Swept:
 
     chosen: dict[str, Any]
     points: list[dict[str, Any]]
-    runs: dict[int, Result]
-    """By seed."""
-    records: list[Record]
-    """Of all trials that took part."""
+    runs: dict[int, Record]
+    """Trials of the best point, by seed."""
+    tried: list[Record]
+    """Trials of all points, with seed 0."""
+
+    @property
+    def results(self) -> list[Result]:
+        """Of the runs."""
+        return [record["result"] for record in self.runs.values()]
+
+    @property
+    def records(self) -> list[Record]:
+        """All trials that took part, each once."""
+        return [*self.tried, *(record for record in self.runs.values() if record not in self.tried)]
 
 
 def sweep(
@@ -283,12 +307,7 @@ def swept(runner: Runner, cell: Trial, space: Space, seeds: int) -> Swept | None
     points = [{**point, "val": float(record["result"]["val"])} for point, record in made]
     best = max(range(len(made)), key=lambda number: points[number]["val"])
     runs = runner.seeds(cell.with_settings(**made[best][0]), seeds)
-    return Swept(
-        made[best][0],
-        points,
-        {seed: record["result"] for seed, record in runs.items()},
-        [record for _, record in made] + [record for seed, record in runs.items() if seed],
-    )
+    return Swept(made[best][0], points, runs, [record for _, record in made])
 
 
 def _timed(evaluate: Callable[[Trial], Result], trial: Trial) -> Result:
