@@ -32,7 +32,7 @@ def accuracy(model: DeepWalk, graph: Graph, split: Split, part: str) -> float:
 
 def test_the_appendix_is_the_default() -> None:
     config = DeepWalkConfig()
-    assert (config.dim, config.passes, config.batch_size) == (256, 5, 64)
+    assert (config.dim, config.passes, config.online_passes, config.batch_size) == (256, 5, 1, 64)
     assert (config.num_walks, config.walk_length, config.num_negatives) == (50, 5, 20)
 
 
@@ -54,6 +54,31 @@ def test_the_online_step_embeds_new_nodes_and_moves_no_old_one(
     assert not torch.equal(later.target[new], model.target[new])
     assert bool(later.known.all())
     assert accuracy(later, graph, split, "test") > 0.85
+
+
+def test_the_online_step_makes_one_pass_unless_asked_for_more(trained: tuple[Graph, Split, DeepWalk]) -> None:
+    """The paper's five passes are those of training."""
+    graph, split, model = trained
+    new = split.nodes("test")
+    one, same, five = (
+        embed_new(model, graph, new, dataclasses.replace(SMALL, **passes)).target
+        for passes in ({}, {"passes": 1}, {"online_passes": 5})
+    )
+    assert torch.equal(one, same)
+    assert not torch.equal(one, five)
+
+
+def test_a_node_without_a_walk_gets_the_zero_vector() -> None:
+    """Not its random initial one."""
+    graph = Graph.from_edges([(0, 1), (1, 2), (0, 2), (2, 4)], 6)
+    split = Split.masks(torch.arange(6) < 4)
+    model = train_deepwalk(training_graph(graph, split), torch.arange(4), SMALL)
+    assert model.known.tolist() == [True, True, True, False, False, False]  # node 3 is isolated
+    assert not bool(model.embeddings[3].any())
+    later = embed_new(model, graph, torch.tensor([4, 5]), SMALL)
+    assert later.known.tolist() == [True, True, True, False, True, False]
+    assert bool(later.embeddings[4].any())
+    assert not bool(later.embeddings[5].any())
 
 
 def test_contexts_of_new_nodes_are_trained_only_where_all_may_be_contexts(

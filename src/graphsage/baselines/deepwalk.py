@@ -26,6 +26,8 @@ class DeepWalkConfig:
     dim: int = 256
     lr: float = 0.4
     passes: int = 5
+    online_passes: int = 1
+    """Passes of the online step: one, as in the released code. The paper states five for training only."""
     batch_size: int = 64
     num_walks: int = 50
     walk_length: int = 5
@@ -35,7 +37,7 @@ class DeepWalkConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        at_least(1, self, "dim", "passes", "batch_size", "num_walks", "num_negatives")
+        at_least(1, self, "dim", "passes", "online_passes", "batch_size", "num_walks", "num_negatives")
         at_least(2, self, "walk_length")
         at_least(0, self, "seed")
         if not 0 < self.lr < math.inf:
@@ -45,7 +47,8 @@ class DeepWalkConfig:
 
 @dataclass(frozen=True, eq=False)
 class DeepWalk:
-    """A vector for each node, and another for where the node is a context. Rows of unknown nodes are not trained."""
+    """A vector for each node, and another for where the node is a context. A node without a walk, such as an isolated
+    one, has the zero vector: nothing was learned about it."""
 
     target: Tensor
     context: Tensor
@@ -67,8 +70,9 @@ def train_deepwalk(graph: Graph, nodes: Tensor, config: DeepWalkConfig) -> DeepW
     target, context = _initial(range(graph.num_nodes), config, device)
     pairs = walk_pairs(graph, nodes.to(device), config.seed, config.num_walks, config.walk_length)
     model = SkipGram(target, context, config.lr)
-    _descend(model, pairs, Negatives.of_degrees(graph.degrees), config, "deepwalk")
-    return DeepWalk(target, context, known)
+    met = _descend(model, pairs, Negatives.of_degrees(graph.degrees), config, "deepwalk", config.passes)
+    target[known & ~met] = 0.0
+    return DeepWalk(target, context, known & met)
 
 
 def embed_new(model: DeepWalk, graph: Graph, nodes: Tensor, config: DeepWalkConfig) -> DeepWalk:
@@ -92,8 +96,9 @@ def embed_new(model: DeepWalk, graph: Graph, nodes: Tensor, config: DeepWalkConf
     allowed = model.known if config.contexts == "trained" else torch.ones_like(new)
     negatives = Negatives.of_degrees(torch.where(allowed, graph.degrees, 0))
     steps = SkipGram(target, context, config.lr, fresh=new)
-    _descend(steps, pairs, negatives, config, "deepwalk new", allowed)
-    return DeepWalk(target, context, model.known | new)
+    met = _descend(steps, pairs, negatives, config, "deepwalk new", config.online_passes, allowed)
+    target[new & ~met] = 0.0
+    return DeepWalk(target, context, model.known | (new & met))
 
 
 _ROTATED = (
@@ -148,17 +153,21 @@ def _descend(
     negatives: Negatives,
     config: DeepWalkConfig,
     purpose: str,
+    passes: int,
     allowed: Tensor | None = None,
-) -> None:
-    """Every pair once in each pass, in an order of its own."""
+) -> Tensor:
+    """Every pair once in each pass, in an order of its own. Returns the nodes (N,) that are u in a pair."""
     step = 0
-    for number in range(config.passes):
+    met = torch.zeros(len(model.target), dtype=torch.bool, device=model.target.device)
+    for number in range(passes):
         for u, v in _blocks(pairs, Stream(config.seed, f"{purpose} order", number).key, config.batch_size, allowed):
             places = torch.arange(step, step + len(u), device=u.device)
             slots = torch.arange(config.num_negatives, device=u.device)
             bits = derive(Stream(config.seed, f"{purpose} negatives").keys(places)[:, None], slots[None])
             model.steps(u, torch.cat([v, negatives.draw(bits)], dim=1))
             step += len(u)
+            met[u.flatten()] = True
+    return met
 
 
 def _blocks(pairs: WalkPairs, key: int, batch_size: int, allowed: Tensor | None) -> Iterator[tuple[Tensor, Tensor]]:
