@@ -18,9 +18,9 @@ import torch
 from pyg_sage import score_pyg
 from tuned import chosen, grid, row
 
-from graphsage.baselines.features import logistic_regression
 from graphsage.checksummed_json import read_checksummed
 from graphsage.evaluation.f1 import f1_scores
+from graphsage.evaluation.probe import logistic_regression
 from graphsage.experiments.record import hardware, versions, write_result
 from graphsage.tables.spec import TableSpec
 from graphsage.training.score import Score, Scorer, opened

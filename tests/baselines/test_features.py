@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs import SEEDS, graphs, neighbor_lists, normal
-from graphsage.baselines.features import inductive_features, logistic_regression, logistic_scores, neighbor_means
+from graphsage.baselines.features import (
+    inductive_features,
+    logistic_scores,
+    neighbor_means,
+    smoothed,
+    without_leak,
+)
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
@@ -44,31 +50,19 @@ def test_training_rows_know_nothing_of_held_out_nodes(graph: Graph, seed: int, h
     assert np.array_equal(before[test], full[test])
 
 
-def test_logistic_regression_learns_classes_from_training_rows_alone() -> None:
-    x = normal(0, 300, 3).numpy() * [1.0, 100.0, 0.01] + [0.0, 5.0, -5.0]
-    labels = (x[:, 2] > -5.0).astype(np.int64) + 2 * (x[:, 1] > 5.0)
-    train, test = np.arange(200), np.arange(200, 300)
-    predicted = logistic_regression(x, labels, train, test, penalty=1.0)
-    assert (predicted == labels[test]).mean() > 0.9
-    hidden = labels.copy()
-    hidden[test] = 7
-    assert np.array_equal(logistic_regression(x, hidden, train, test, penalty=1.0), predicted)
+def test_smoothing_is_the_mean_over_a_node_and_its_neighbors_with_a_self_loop_once() -> None:
+    path = from_edges([[0, 1], [1, 2], [1, 1]], 4)
+    x = np.array([[1.0], [2.0], [6.0], [9.0]])
+    np.testing.assert_allclose(smoothed(path, x, 1), [[1.5], [3.0], [4.0], [9.0]])
+    np.testing.assert_allclose(smoothed(path, x, 2), smoothed(path, smoothed(path, x, 1), 1))
 
 
-def test_many_labels_have_a_regression_each() -> None:
-    x = normal(1, 200, 2).numpy()
-    labels = np.stack([x[:, 0] > 0, x[:, 1] > 0, np.ones(200, bool)], axis=1).astype(np.uint8)
-    train, test = np.arange(150), np.arange(150, 200)
-    predicted = logistic_regression(x, labels, train, test)
-    assert predicted.shape == (50, 3)
-    assert ((predicted == labels[test]).mean(axis=0) > [0.9, 0.9, 0.999]).all()
-
-
-def test_a_large_penalty_leaves_only_the_most_frequent_class() -> None:
-    x = normal(2, 100, 2).numpy()
-    labels = (x[:, 0] > 0.5).astype(np.int64)
-    predicted = logistic_regression(x, labels, np.arange(80), np.arange(80, 100), penalty=1e4)
-    assert torch.equal(torch.from_numpy(predicted), torch.zeros(20, dtype=torch.int64))
+def test_vectors_of_training_nodes_are_made_on_the_training_graph() -> None:
+    path = from_edges([[0, 1], [1, 2]], 3)
+    split = Split(torch.tensor([0, 0, 2], dtype=torch.uint8))
+    x = np.array([[1.0], [3.0], [8.0]])
+    made = without_leak(path, split, lambda graph: smoothed(graph, x, 1))
+    np.testing.assert_allclose(made, [[2.0], [2.0], [5.5]])
 
 
 def test_scores_name_their_hops_and_leave_unlabeled_nodes_out() -> None:

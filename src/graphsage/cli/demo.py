@@ -128,8 +128,9 @@ def learn(out: Path, seed: int) -> World:
 
 def compare(world: World) -> dict[str, float]:
     """Micro F1 on the test theorems: the model, and logistic regressions on all training theorems."""
-    from graphsage.baselines.features import inductive_features, logistic_regression
+    from graphsage.baselines.features import inductive_features
     from graphsage.evaluation.f1 import f1_scores
+    from graphsage.evaluation.probe import logistic_regression
 
     assert world.graph.labels is not None
     assert world.graph.features is not None
