@@ -30,7 +30,7 @@ def test_a_gpu_that_stays_idle_is_not_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert machine(hardware("cuda", tf32=True)) == "H200, TF32"
     there = hardware("cuda", tf32=True) | {"cores": 16}
     made = {kind: machine_of({"hardware": there, "type": kind}) for kind in TYPES}
-    idle = {"random", "features", "deepwalk", "rotation"}
+    idle = {"random", "features", "hop means", "smoothing", "deepwalk", "rotation"}
     rounded = {"graphsage", "timed step"}
     used = {kind: "H200, TF32" if kind in rounded else "H200" for kind in TYPES}
     assert made == {kind: "16 cores, no GPU" if kind in idle else used[kind] for kind in TYPES}

@@ -9,13 +9,12 @@ import torch
 
 from graphsage.errors import ConfigError, DataError
 from graphsage.evaluation.f1 import F1, f1_scores
-from graphsage.experiments import profile as profiles
 from graphsage.experiments import trial_runners
 from graphsage.experiments.data import Source, opened, parse_data
 from graphsage.experiments.plots import DRAWN, pictures
 from graphsage.experiments.profile import profile_named
 from graphsage.experiments.report import markdown, read_records
-from graphsage.experiments.reproduce import EXPERIMENTS, main, names, open_session, reproduce, start
+from graphsage.experiments.reproduce import EXPERIMENTS, names, open_session, reproduce, start
 from graphsage.graph.split import Split
 from graphsage.graph.storage import save_graph
 from graphsage.kernels.threads import cores
@@ -80,9 +79,9 @@ def test_table_1_twice_gives_identical_numbers(sources: tuple[Source, ...], tmp_
 def test_pieces_of_table_1_are_put_together(sources: tuple[Source, ...], tmp_path: Path) -> None:
     out = tmp_path / "out"
     reproduce("table1", session(sources[:1], out, only=("supervised", "mean")))
-    first = {(row["row"], row["task"]) for row in read(out, "table1")["rows"] if "form" in row}
+    first = {(row["row"], row["task"]) for row in read(out, "table1")["rows"] if "aggregator" in row}
     reproduce("table1", session(sources[:1], out, only=("unsupervised", "gcn", "mean")))
-    both = {(row["row"], row["task"]) for row in read(out, "table1")["rows"] if "form" in row}
+    both = {(row["row"], row["task"]) for row in read(out, "table1")["rows"] if "aggregator" in row}
     assert first == {("GraphSAGE-mean", "supervised")}
     assert both - first == {("GraphSAGE-GCN", "unsupervised"), ("GraphSAGE-mean", "unsupervised")}
 
@@ -112,19 +111,6 @@ def test_data_words_are_read_and_mistakes_named() -> None:
         profile_named("huge")
     with pytest.raises(ConfigError, match="figure2a"):
         names("table9")
-
-
-def test_the_module_runs_by_itself_and_reports_mistakes(
-    sources: tuple[Source, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(profiles.PROFILES, "tiny", TINY)
-    data = ["--data", f"one={sources[0].path}", "--profile", "tiny", "--out", str(tmp_path / "out"), "--device", "cpu"]
-    assert main(["table1", *data, "--only", "supervised,mean"]) == 0
-    assert main(["table1", *data, "--minutes", "0"]) == 3
-    assert main(["table1", "--data", "one", "--out", str(tmp_path)]) == 2
-    assert "needs a path" in capsys.readouterr().err
-    assert main(["table1", *data, "--jobs", "0"]) == 2
-    assert "jobs must be at least 1; got 0" in capsys.readouterr().err
 
 
 def test_a_short_run_does_not_replace_what_a_long_one_left(sources: tuple[Source, ...], tmp_path: Path) -> None:
@@ -238,12 +224,12 @@ def test_rows_of_another_profile_or_of_other_data_are_not_put_together(
     reproduce("table1", session(sources[:1], out, only=("supervised", "mean")))
     other = dataclasses.replace(TINY, name="other")
     reproduce("table1", start(sources[:1], other, out, device="cpu", only=("supervised", "gcn")))
-    assert {row["row"] for row in read(out, "table1")["rows"] if "form" in row} == {"GraphSAGE-GCN"}
+    assert {row["row"] for row in read(out, "table1")["rows"] if "aggregator" in row} == {"GraphSAGE-GCN"}
     graph = planted_graph(100)
     save_graph(graph, tmp_path / "two", {"given": planted_split(graph)})
     changed = (Source("one", str(tmp_path / "two")),)
     reproduce("table1", start(changed, other, out, device="cpu", only=("supervised", "pool")))
-    assert {row["row"] for row in read(out, "table1")["rows"] if "form" in row} == {"GraphSAGE-pool"}
+    assert {row["row"] for row in read(out, "table1")["rows"] if "aggregator" in row} == {"GraphSAGE-pool"}
 
 
 def test_a_sitting_that_is_over_says_what_is_left(sources: tuple[Source, ...], tmp_path: Path) -> None:
@@ -279,5 +265,5 @@ def test_putting_together_again_keeps_the_time_that_the_trials_took(
 
 def test_the_ledger_has_the_profile_of_what_it_read(sources: tuple[Source, ...], tmp_path: Path) -> None:
     reproduce("facts", session(sources[:1], tmp_path))
-    assert main(["claims", "--profile", "full", "--out", str(tmp_path)]) == 0
+    reproduce("claims", open_session([], "full", tmp_path, what="claims"))
     assert read(tmp_path, "claims")["profile"] == "tiny"

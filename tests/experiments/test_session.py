@@ -9,12 +9,11 @@ import pytest
 from graphsage.checksummed_json import write_checksummed
 from graphsage.errors import ConfigError, DataError
 from graphsage.experiments.data import Source
-from graphsage.experiments.profile import profile_named
+from graphsage.experiments.profile import FORMS, profile_named
 from graphsage.experiments.record import LAYOUT, hardware, machine
 from graphsage.experiments.report import read_records
-from graphsage.experiments.reproduce import main, open_session, start
+from graphsage.experiments.reproduce import open_session, reproduce, start
 from graphsage.experiments.session import Session
-from graphsage.experiments.table1 import FORMS
 from graphsage.training.trials import Result, Runner, Trial, TrialStore
 
 
@@ -84,22 +83,35 @@ def test_a_figure_has_every_seed_that_there_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("minutes", [-1.0, float("nan"), float("inf")])
 def test_the_time_of_a_sitting_is_a_number(tmp_path: Path, minutes: float) -> None:
-    with pytest.raises(ConfigError, match="--minutes must be a number from 0 on"):
+    with pytest.raises(ConfigError, match="--minutes must be a finite number, 0 or more"):
         start((Source("setmm"),), profile_named("quick"), tmp_path, minutes=minutes)
 
 
 def test_no_claim_is_judged_in_a_folder_without_results(tmp_path: Path) -> None:
-    assert main(["claims", "--out", str(tmp_path)]) == 2
+    with pytest.raises(DataError, match="there is no result"):
+        reproduce("claims", open_session([], "quick", tmp_path, what="claims"))
     assert not (tmp_path / "claims.json").exists()
 
 
 def test_what_reads_only_results_needs_no_data(tmp_path: Path) -> None:
-    made = {"layout": LAYOUT, "profile": "full", "rows": [], "trials_on": []}
+    made = {"layout": LAYOUT, "profile": "full", "rows": [], "trials_on": [], "old_protocol": {}}
     write_checksummed(tmp_path / "table1.json", made)
-    assert main(["wilcoxon", "--out", str(tmp_path)]) == 0
-    assert main(["claims", "--out", str(tmp_path)]) == 0
+    for what in ("wilcoxon", "claims"):
+        reproduce(what, open_session([], "quick", tmp_path, what=what))
     found = json.loads((tmp_path / "wilcoxon.json").read_text())
     assert found["profile"] == "full"  # that of the table it was made of
     assert found["command"].startswith("graphsage reproduce wilcoxon --profile")
     with pytest.raises(ConfigError, match="at least one"):
         open_session([], "quick", tmp_path)
+
+
+def test_only_selects_cells_or_baselines(tmp_path: Path) -> None:
+    def selected(*words: str) -> tuple[int, bool, bool]:
+        made = start((Source("setmm"),), profile_named("full"), tmp_path, only=words)
+        return len(made.cells()), made.makes("yardsticks"), made.makes("deepwalk")
+
+    assert selected() == (16, True, True)
+    assert selected("supervised", "mean") == (2, True, True)
+    assert selected("yardsticks") == (0, True, False)
+    assert selected("deepwalk") == (0, False, True)
+    assert selected("deepwalk", "paper", "gcn") == (2, False, True)

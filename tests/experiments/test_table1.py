@@ -8,14 +8,24 @@ from typing import Any
 import pytest
 
 from graphsage.baselines.deepwalk import CONTEXTS
+from graphsage.experiments import trial_runners
 from graphsage.experiments.data import Source
-from graphsage.experiments.figures import walk_lines
-from graphsage.experiments.record import merge_results, spread
-from graphsage.experiments.report import drifts, settings
-from graphsage.experiments.report import readings as sentence
+from graphsage.experiments.figures import deepwalk_lines
+from graphsage.experiments.record import merge_results
+from graphsage.experiments.report import settings
+from graphsage.experiments.report import table1 as table1_section
 from graphsage.experiments.reproduce import reproduce, start
 from graphsage.experiments.session import Session
-from graphsage.experiments.table1 import WALKS, chosen_walks, first_walks, readings, walk_row, walked
+from graphsage.experiments.table1 import (
+    DEEPWALK,
+    all_rows,
+    chosen_deepwalk,
+    deepwalk_row,
+    first_deepwalk,
+    readings,
+    swept_deepwalk,
+)
+from graphsage.experiments.trial_runners import FIVE_PASSES
 from graphsage.graph.storage import save_graph
 from graphsage.training.trials import Result, Trial, Unfinished
 from planted import planted_graph, planted_split
@@ -29,7 +39,7 @@ def mean_row(out: Path) -> dict[str, Any]:
 
 def test_a_narrow_piece_of_table_1_does_not_replace_a_wide_one(sources: tuple[Source, ...], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    mean = {"only": ("supervised", "mean"), "walks": False}
+    mean = {"only": ("supervised", "mean"), "deepwalk": False}
     reproduce("table1", session(sources[:1], out, rates=(0.001,), **mean))
     row = mean_row(out)
     assert row["tried"] == {"rates": [0.001], "points": 1, "of": 2}
@@ -47,7 +57,7 @@ def test_a_narrow_piece_of_table_1_does_not_replace_a_wide_one(sources: tuple[So
 
 def test_a_sitting_that_is_over_writes_the_rows_that_there_are(sources: tuple[Source, ...], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    reproduce("table1", session(sources[:1], out, only=("supervised", "mean"), walks=False))
+    reproduce("table1", session(sources[:1], out, only=("supervised", "mean"), deepwalk=False))
     made = read(out, "table1")["rows"]
     (out / "table1.json").unlink()
     with pytest.raises(Unfinished):
@@ -98,29 +108,10 @@ def test_rows_of_other_settings_or_other_code_are_not_put_beside_these() -> None
         assert [row["data"] for row in found["rows"]] == left
 
 
-def test_the_report_says_which_reading_of_the_unsupervised_rates_won() -> None:
+def test_a_row_names_the_reading_of_the_unsupervised_rates_that_won() -> None:
     points = [{"lr": 2e-6, "val": 0.5}, {"lr": 2e-7, "val": 0.7}, {"lr": 1e-3, "val": 0.6}]
     found = readings(points, {"lr": 2e-7})
     assert found == {"won": "as printed", "val": {"as printed": 0.7, "times the batch size": 0.6}}
-    rows = [
-        {"data": "ppi", "aggregator": "gcn", "form": "paper", "readings": found},
-        {"data": "ppi", "aggregator": "pool", "form": "paper", "readings": readings(points[2:], {"lr": 1e-3})},
-        {"data": "ppi", "aggregator": "pool", "form": "paper"},
-    ]
-    told = sentence({"rows": rows})
-    assert told.endswith("ppi: as printed for gcn, only times the batch size was tried for pool.")
-    assert "2e-06, 2e-07, 2e-08" in told
-    assert sentence({"rows": rows[2:]}) == ""
-
-
-def test_the_report_says_where_validation_and_test_nodes_differ() -> None:
-    def row(data: str, val: float, test: float) -> dict[str, Any]:
-        return {"data": data, "aggregator": "mean", "val_micro_f1": spread([val]), "test_micro_f1": spread([test])}
-
-    rows = [row("moved", 0.75, 0.5), row("moved", 0.65, 0.4), row("same", 0.7, 0.65), {"data": "moved"}]
-    told = drifts({"rows": rows})
-    assert told.startswith("On moved GraphSAGE scores 0.70 on validation and 0.45 on test nodes")
-    assert "same" not in told
 
 
 def test_deepwalks_variant_is_chosen_on_validation_not_on_test(
@@ -129,11 +120,11 @@ def test_deepwalks_variant_is_chosen_on_validation_not_on_test(
     def score(val: float) -> dict[str, float]:
         return {"val": val, "test": 1 - val, "test_macro": 1 - val, "seconds": 1.0}
 
-    found = {f"{name} {c}": score(val) for name in WALKS for c, val in (("trained", 0.2), ("all", 0.9))}
+    found = {f"{name} {c}": score(val) for name in DEEPWALK for c, val in (("trained", 0.2), ("all", 0.9))}
     made = session(sources[:1], tmp_path)
     monkeypatch.setattr(made.trials, "evaluate", lambda trial: {"rows": found, **score(0.5)})
-    made.trials.run(first_walks(made, sources[0]))
-    rows = [walk_row(made, sources[0], name) for name in WALKS]
+    made.trials.run(first_deepwalk(made, sources[0]))
+    rows = [deepwalk_row(made, sources[0], name, "") for name in DEEPWALK]
     assert [row and row["settings"]["contexts"] for row in rows] == ["all", "all"]
 
 
@@ -148,7 +139,7 @@ def made_walks(trial: Trial) -> Result:
         return {"val": val, "test": 1 - val}
 
     high = trial.settings["lr"] == 0.8
-    rows = {f"{name} {c}": score(high, c) for name in WALKS for c in CONTEXTS}
+    rows = {f"{name} {c}": score(high, c) for name in DEEPWALK for c in CONTEXTS}
     if 1.0 in trial.settings["noises"]:
         rows |= {f"DeepWalk + features {c} noise 1.0": score(not high, c) for c in CONTEXTS}
     return {"rows": rows, "seconds": 1.0}
@@ -161,7 +152,7 @@ def test_deepwalks_settings_in_figure_3_are_chosen_on_validation_at_every_level_
     monkeypatch.setattr(made.trials, "evaluate", made_walks)
     chosen = {
         name: [(cell["lr"], cell["contexts"], cell["values"]) for cell in line]
-        for name, line in walk_lines(made).items()
+        for name, line in deepwalk_lines(made).items()
     }
     high, low = (0.8, "all", [0.4, 0.4]), (0.2, "all", [0.4, 0.4])
     assert chosen == {"DeepWalk": [high, high], "DeepWalk + features": [high, low]}
@@ -171,7 +162,7 @@ def test_deepwalks_trials_serve_every_result_that_asks_for_no_more_than_they_hol
     sources: tuple[Source, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which of the data sets is Figure 3's depends on those given: what was made without noise still counts."""
-    true_features = [(name, 0.0) for name in WALKS]
+    true_features = [(name, 0.0) for name in DEEPWALK]
     single, several = sources
 
     def opened_with(*given: Source, minutes: float | None = None) -> Session:
@@ -180,15 +171,15 @@ def test_deepwalks_trials_serve_every_result_that_asks_for_no_more_than_they_hol
         return made
 
     among = opened_with(several, single)  # Figure 3 would be made of the first
-    among.trials.run(first_walks(among, single))
-    among.trials.run(chosen_walks(among, single, true_features))
+    among.trials.run(first_deepwalk(among, single))
+    among.trials.run(chosen_deepwalk(among, single, true_features))
     alone = opened_with(single)
-    alone.trials.run([*first_walks(alone, single), *chosen_walks(alone, single, true_features)])
+    alone.trials.run([*first_deepwalk(alone, single), *chosen_deepwalk(alone, single, true_features)])
     assert (among.trials.made, alone.trials.made) == (3, 0)
 
     with pytest.raises(Unfinished):
-        walk_lines(opened_with(single, minutes=0))  # there is none with noise
-    found = walked(opened_with(single), single, "DeepWalk")
+        deepwalk_lines(opened_with(single, minutes=0))  # there is none with noise
+    found = swept_deepwalk(opened_with(single), single, "DeepWalk")
     assert found is not None
     assert (found.chosen["lr"], list(found.runs), len(found.points)) == (0.8, [0, 1], 4)
 
@@ -198,7 +189,64 @@ def test_a_piece_without_deepwalk_makes_none_for_figure_3_and_keeps_what_is_ther
 ) -> None:
     made = start(sources[:1], TWO_RATES, tmp_path, device="cpu")
     monkeypatch.setattr(made.trials, "evaluate", made_walks)
-    without = dataclasses.replace(made, walks=False)
-    assert walk_lines(without) == {}
+    without = dataclasses.replace(made, deepwalk=False)
+    assert deepwalk_lines(without) == {}
     assert made.trials.made == 0
-    assert walk_lines(made) == walk_lines(without) != {}
+    assert deepwalk_lines(made) == deepwalk_lines(without) != {}
+
+
+def test_deepwalks_online_step_of_five_passes_is_a_row_of_its_own(
+    sources: tuple[Source, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def evaluate(trial: Trial) -> Result:
+        one, five = ({"val": val, "test": val, "test_macro": val} for val in (0.4, 0.6))
+        rows = {f"{name} {contexts}": one for name in DEEPWALK for contexts in CONTEXTS}
+        return {"rows": rows | {f"{name}{FIVE_PASSES}": five for name in rows}, "val": 0.6, "seconds": 1.0}
+
+    made = session(sources[:1], tmp_path)
+    monkeypatch.setattr(made.trials, "evaluate", evaluate)
+    made.trials.run(first_deepwalk(made, sources[0]))
+    rows = {row["row"]: row["test_micro_f1"]["mean"] for row in all_rows(made, sources[0])}
+    assert rows == {
+        "DeepWalk": 0.4,
+        "DeepWalk, five passes": 0.6,
+        "DeepWalk + features": 0.4,
+        "DeepWalk + features, five passes": 0.6,
+    }
+
+
+def test_a_row_of_old_trials_is_marked_until_they_are_made_again(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    """First the chosen setting with all seeds, then the sweep behind it."""
+    out = tmp_path / "out"
+
+    def made(minutes: float | None = None, **options: Any) -> dict[str, Any]:
+        here = session(sources[:1], out, only=("supervised", "mean"), deepwalk=False, minutes=minutes, **options)
+        try:
+            reproduce("table1", here)
+        except Unfinished:
+            assert here.trials.made == 0
+        return mean_row(out)
+
+    type = trial_runners.TYPES["graphsage"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(trial_runners.TYPES, "graphsage", dataclasses.replace(type, version=1))
+        first = made()
+    assert "old_protocol" in (again := made(minutes=0))
+    assert again["old_protocol"] == ["runs", "sweep"]
+    assert again["test_micro_f1"] == first["test_micro_f1"]
+    assert read(out, "table1")["old_protocol"] == {"graphsage": 2}
+    cell = next(row for row in table1_section(read(out, "table1")).tables[1].rows if row[0] == "GraphSAGE-mean")[1]
+    assert cell.endswith(", old protocol")
+    assert made(rates=(first["settings"]["lr"],))["old_protocol"] == ["sweep"]
+    assert "old_protocol" not in made()
+    assert read(out, "table1")["old_protocol"] == {}
+
+
+def test_unsupervised_models_have_a_row_beside_their_features(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    reproduce("table1", session(sources[:1], tmp_path, only=("unsupervised", "mean"), deepwalk=False))
+    rows = {row["row"]: row for row in read(tmp_path, "table1")["rows"]}
+    assert {"Hop means", "GCN smoothing", "GraphSAGE-mean", "GraphSAGE-mean + features"} <= set(rows)
+    probed = {name for name, row in rows.items() if "tuned_test_micro_f1" in row}
+    assert probed == set(rows) - {"Random"}
+    assert "aggregator" not in rows["GraphSAGE-mean + features"]  # the signed-rank test compares models alone
+    assert rows["GraphSAGE-mean"]["test_micro_f1"] != rows["GraphSAGE-mean + features"]["test_micro_f1"]

@@ -67,7 +67,8 @@ def command(
             "--only",
             metavar="WORD,...",
             show_default=False,
-            help="Make a part of table1: tasks, forms and aggregators, such as supervised,paper,mean.",
+            help="Make a part of table1: tasks, forms and aggregators, such as supervised,paper,mean; yardsticks "
+            "(baselines without training); deepwalk.",
         ),
     ] = "",
     rates: Annotated[
@@ -106,7 +107,7 @@ def command(
 
     with working("loading"):
         from graphsage.experiments.report import write_report
-        from graphsage.experiments.reproduce import MORE, names, open_session, reproduce, tell
+        from graphsage.experiments.reproduce import MORE, names, open_session, report_trial, reproduce
         from graphsage.kernels.threads import cores
         from graphsage.training.train import choose_device
         from graphsage.training.trials import Unfinished
@@ -127,9 +128,9 @@ def command(
             minutes=minutes,
             rates=rates,
             small=small,
-            walks=not no_deepwalk,
+            deepwalk=not no_deepwalk,
             tf32=tf32,
-            on_done=tell,
+            on_done=report_trial,
         )
         try:
             written = [str(path) for path in reproduce(what, session)]

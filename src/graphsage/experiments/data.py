@@ -20,6 +20,7 @@ from graphsage.graph.split import NONE, TRAIN, VAL, Split, training_graph, with_
 from graphsage.kernels.random import Stream, derive, uniform
 
 RELEASED_DENSITY = 0.305  # share of ones in the PPI labels of the paper's release
+RARE = 0.01
 COLUMNS = {"citation": "citation", "setmm": "citation", "reddit": "reddit", "ppi": "ppi"}
 """The column of Table 1 that a data set is compared with; others have none."""
 
@@ -174,8 +175,20 @@ def data_facts(sources: Iterable[Source]) -> dict[str, Any]:
             "split": data.split.sizes(),
             "digest": data.digest,
             "note": data.note,
+            **rare_classes(data),
         }
     return found
+
+
+def rare_classes(data: Named) -> dict[str, float]:
+    """The share of test nodes whose class has less than RARE of the training nodes; empty for multi-label data."""
+    labels = data.graph.labels
+    if labels is None or data.graph.multilabel:
+        return {}
+    train, test = (known[known >= 0] for known in (labels[data.split.nodes(part)] for part in ("train", "test")))
+    counts = torch.bincount(train, minlength=int(labels.max()) + 1)
+    rare = counts[test] < RARE * len(train)
+    return {"rare_test_share": round(float(rare.double().mean()), 4)}
 
 
 def fingerprint(data: Dataset, graph: Graph, split: Split) -> str:

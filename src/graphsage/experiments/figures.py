@@ -12,7 +12,7 @@ from graphsage.experiments.paper import NAMES
 from graphsage.experiments.profile import AGGREGATORS
 from graphsage.experiments.record import spread, usual
 from graphsage.experiments.session import Inapplicable, Session
-from graphsage.experiments.table1 import WALKS, chosen_walks, first_walks, walked
+from graphsage.experiments.table1 import DEEPWALK, chosen_deepwalk, first_deepwalk, old_protocol, swept_deepwalk
 from graphsage.experiments.theory import (
     EPSILON,
     FEATURES,
@@ -22,7 +22,7 @@ from graphsage.experiments.theory import (
     piece,
     small_world,
 )
-from graphsage.experiments.trial_runners import ROTATIONS, make_trial, unseen
+from graphsage.experiments.trial_runners import ROTATIONS, is_old, make_trial, unseen
 from graphsage.graph.split import TRAIN
 from graphsage.training.trials import Result, Swept, Trial, Unfinished
 
@@ -67,7 +67,7 @@ def ablation(
             "data": data,
             **variants[number].told,
             **rate(session, found),
-            **{told: spread(run[score] for run in found.runs.values()) for told, score in scores.items()},
+            **{told: spread(run[score] for run in found.results) for told, score in scores.items()},
         }
         for (data, number), found in made.items()
     ]
@@ -96,6 +96,7 @@ def rate(session: Session, found: Swept) -> dict[str, Any]:
         "lr": found.chosen["lr"],
         "tried": [point["lr"] for point in found.points],
         "of": len(session.profile.space("supervised", "mean").grid()),
+        **old_protocol(found),
     }
 
 
@@ -143,6 +144,8 @@ def timed_on(session: Session, source: Source, machine: str) -> dict[str, Any]:
         for name, trial in methods(session, source, machine).items()
     }
     rows = compared({name: [record["result"] for record in records] for name, records in made.items()})
+    for row in rows:
+        row |= {"old_protocol": ["runs"]} if any(map(is_old, made[row["row"]])) else {}
     made_with = {
         f"{record['hardware']['cores']} cores, torch {record['versions']['torch']}"
         for records in made.values()
@@ -159,10 +162,15 @@ def compared(runs: Mapping[str, Sequence[Result]]) -> list[dict[str, Any]]:
         for name, made in runs.items()
     }
     if "DeepWalk" in rows:
-        walked = usual(rows["DeepWalk"]["embed_microseconds"])
-        for row in (row for name, row in rows.items() if name != "DeepWalk"):
-            row["deepwalk_inference_factor"] = round(walked / usual(row["embed_microseconds"]), 1)
-            row["deepwalk_exact_factor"] = round(walked / usual(row["exact_embed_microseconds"]), 1)
+        online, five = (rows["DeepWalk"].get(name) for name in ("embed_microseconds", "five_pass_embed_microseconds"))
+        factors = {
+            "deepwalk_inference_factor": (online, "embed_microseconds"),
+            "deepwalk_exact_factor": (online, "exact_embed_microseconds"),
+            "deepwalk_five_pass_factor": (five, "embed_microseconds"),
+        }
+        for name, (theirs, ours) in factors.items():
+            for row in (row for each, row in rows.items() if each != "DeepWalk"):
+                row |= {} if theirs is None else {name: round(usual(theirs) / usual(row[ours]), 1)}
     return [{"row": name, **row} for name, row in rows.items()]
 
 
@@ -219,27 +227,31 @@ def figure3(session: Session) -> Path:
             label, own = f"noise {level} {aggregator}", {**settings, "aggregator": aggregator, "noise": level}
             trials[NAMES[aggregator], level] = make_trial("figure3", "graphsage", label, source, **own)
     for (name, _), found in session.swept(trials).items():
-        cell = spread(run["test"] for run in found.runs.values()) | rate(session, found)
+        cell = spread(run["test"] for run in found.results) | rate(session, found)
         lines.setdefault(name, []).append(cell)
     if opened(source).one_graph:
-        lines |= walk_lines(session)
+        lines |= deepwalk_lines(session)
     body = {"data": data_facts([source]), "settings": settings, "levels": list(profile.noise_levels), "lines": lines}
     return session.keep("figure3", "Figure 3: test micro F1 by the share of feature columns replaced by noise", body)
 
 
-def walk_lines(session: Session) -> dict[str, list[Any]]:
+def deepwalk_lines(session: Session) -> dict[str, list[Any]]:
     """DeepWalk reads no features: its score is the same at every level of noise."""
     source, levels = session.evolving, session.profile.noise_levels
-    alone, beside = WALKS
+    alone, beside = DEEPWALK
     asked = [(alone, 0.0), *((beside, level) for level in levels)]
-    if session.walks:
-        session.attempt(lambda: session.trials.run(first_walks(session, source, max(levels))))
-        session.attempt(lambda: session.trials.run(chosen_walks(session, source, asked)))
-    found = [walked(session, source, *each) for each in asked]
-    cells = [spread(run["test"] for run in each.runs.values()) | each.chosen for each in found if each is not None]
+    if session.deepwalk:
+        session.attempt(lambda: session.trials.run(first_deepwalk(session, source, max(levels))))
+        session.attempt(lambda: session.trials.run(chosen_deepwalk(session, source, asked)))
+    found = [swept_deepwalk(session, source, *each) for each in asked]
+    cells = [
+        spread(run["test"] for run in each.results) | each.chosen | old_protocol(each)
+        for each in found
+        if each is not None
+    ]
     if len(cells) == len(asked):
         return {alone: cells[:1] * len(levels), beside: cells[1:]}
-    if session.walks:
+    if session.deepwalk:
         raise Unfinished(session.left[-1])
     return {}
 

@@ -10,6 +10,17 @@ ROWS = (
     "GraphSAGE-LSTM",
     "GraphSAGE-pool",
 )
+BASELINES, MODELS = ROWS[:4], ROWS[4:]
+YARDSTICKS = ("Hop means", "GCN smoothing")
+"""Ours: the features x beside their means over one and two hops, and Equation 2 without weights, twice."""
+SIMPLE_ROWS = {
+    "Random": "random",
+    "Raw features": "features",
+    "Hop means": "hop means",
+    "GCN smoothing": "smoothing",
+}
+"""Rows without training, and the types of their trials."""
+PLUS_FEATURES = " + features"
 NAMES = {"gcn": "GraphSAGE-GCN", "mean": "GraphSAGE-mean", "lstm": "GraphSAGE-LSTM", "pool": "GraphSAGE-pool"}
 
 _TABLE_1: dict[tuple[str, str], tuple[float | None, ...]] = {
@@ -49,4 +60,4 @@ FIGURES = {
 def published(column: str | None, task: str, row: str) -> float | None:
     """The cell of the paper's Table 1; None if it has none."""
     cells = _TABLE_1.get((column or "", task))
-    return None if cells is None else cells[ROWS.index(row)]
+    return cells[ROWS.index(row)] if cells is not None and row in ROWS else None

@@ -10,6 +10,7 @@ from graphsage.training.space import Choice, Space, paper_space
 
 AGGREGATORS = ("gcn", "mean", "lstm", "pool")
 TASKS = ("unsupervised", "supervised")
+FORMS = ("paper", "reference")
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Profile:
 QUICK = Profile(
     name="quick",
     seeds=1,
-    forms=("paper", "reference"),
+    forms=FORMS,
     training={
         "supervised": {"steps": 200, "sample_sizes": (10, 5)},
         "unsupervised": {"steps": 100, "sample_sizes": (10, 5)},
@@ -67,7 +68,7 @@ QUICK = Profile(
 FULL = Profile(
     name="full",
     seeds=5,
-    forms=("paper", "reference"),
+    forms=FORMS,
     training={"supervised": {}, "unsupervised": {"steps": 4000}},
 )
 

@@ -3,19 +3,23 @@
 import base64
 import html
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from graphsage.atomic import atomic_file
 from graphsage.errors import DataError
+from graphsage.evaluation.probe import PENALTIES
 from graphsage.experiments.claims import FAILS, HOLDS, PENDING, UNTESTED
-from graphsage.experiments.paper import ROWS
+from graphsage.experiments.paper import MODELS, PLUS_FEATURES, ROWS, YARDSTICKS
+from graphsage.experiments.profile import FORMS, TASKS
 from graphsage.experiments.record import EXPERIMENTS, by_machine, read_result, short, usual
-from graphsage.training.space import UNSUPERVISED_RATES
+from graphsage.experiments.table1 import DEEPWALK
+from graphsage.experiments.trial_runners import FIVE_PASSES
 
 Record = dict[str, Any]
+Records = Mapping[str, Record | None]
 
 
 @dataclass(frozen=True)
@@ -37,81 +41,102 @@ def value(cell: Record) -> str:
     return f"{mean} ± {cell['std']:.3f}" if len(cell["values"]) > 1 else mean
 
 
+def protocol(cell: Record) -> str:
+    """Whether a score was made under the current protocol of its trials."""
+    old = cell.get("old_protocol", ())
+    return "old protocol" if "runs" in old else "sweep by the old protocol" if old else "current"
+
+
+def marked(cell: Record, text: str) -> str:
+    return text if protocol(cell) == "current" else f"{text}, {protocol(cell)}"
+
+
+EXTRA_ROWS = (
+    *YARDSTICKS,
+    *(f"{name},{FIVE_PASSES}" for name in DEEPWALK),
+    *(f"{name}{PLUS_FEATURES}" for name in MODELS),
+)
+"""Rows that the paper does not have."""
+
+
 def table1(record: Record) -> Section:
-    tables = []
+    tables = [_data(record)]
     for data in record["data"]:
-        there = {(r["task"], r.get("form")) for r in record["rows"] if r["data"] == data}
-        kinds = [
-            (task, form)
-            for task in ("unsupervised", "supervised")
-            for form in ("paper", "reference")
-            if (task, form) in there
-        ]
-        head = (f"{data}: test micro F1 (macro)", *(f"{task}, {form} form" for task, form in kinds), "the paper")
+        columns = _columns(record, data)
+        names = [name for name in EXTRA_ROWS if any(_find(record, data, name, *column) for column in columns)]
         rows = [
-            (name, *(_cell(record, data, name, task, form) for task, form in kinds), _paper(record, data, name))
-            for name in ROWS
+            (name, *(_cell(record, data, name, *column) for column in columns), _paper(record, data, name))
+            for name in (*ROWS, *names)
         ]
-        gained = tuple(_gain(record, data, task, form) for task, form in kinds)
+        gained = tuple(_gain(record, data, *column) for column in columns)
+        head = (f"{data}: test micro F1 (macro)", *(f"{task}, {form} form" for task, form in columns), "the paper")
         tables.append(Table(head, [*rows, ("% gain over features", *gained, "")]))
-    notes = "; ".join(f"{data}: {about['note']}" for data, about in record["data"].items() if about["note"])
-    first = f"Test micro F1, settings chosen on validation, exact inference. {notes}."
-    text = " ".join(part for part in (first, readings(record), drifts(record)) if part)
-    return Section("Table 1", text, (*tables, *_sampled(record)), "table1")
-
-
-def _sampled(record: Record) -> list[Table]:
-    """Supervised scores where inference samples neighbors, as training does and as the authors evaluate."""
-    found = {
-        (r["data"], r["row"], r["form"]): value(r["sampled_test_micro_f1"])
-        for r in record["rows"]
-        if "sampled_test_micro_f1" in r
-    }
-    forms = [form for form in ("paper", "reference") if any(key[2] == form for key in found)]
-    names = list(dict.fromkeys((data, row) for data, row, _ in found))
-    rows = [(*name, *(found.get((*name, form), "not made") for form in forms)) for name in names]
-    head = ("sampled inference, supervised", "row", *(f"{form} form" for form in forms))
-    return [Table(head, rows)] if rows else []
-
-
-def readings(record: Record) -> str:
-    """Which reading of the unsupervised learning rates won on validation, for every data set and aggregator."""
-    won: dict[str, dict[str, list[str]]] = {}
-    for row in record["rows"]:
-        found = row.get("readings")
-        if found is not None and found["won"] is not None:
-            how = found["won"] if len(found["val"]) > 1 else f"only {found['won']} was tried"
-            name = row["aggregator"] + (f" ({row['form']} form)" if row["form"] != "paper" else "")
-            won.setdefault(row["data"], {}).setdefault(how, []).append(name)
-    if not won:
-        return ""
-    told = "; ".join(
-        f"{data}: " + ", ".join(f"{how} for {', '.join(names)}" for how, names in by.items())
-        for data, by in won.items()
+    text = (
+        "Test micro F1, with macro F1 in brackets. Settings are chosen on validation nodes, inference is exact. The "
+        "paper's probe fits raw embeddings; features, alone or beside embeddings, are standardized first. Rows after "
+        "GraphSAGE-pool are not in the paper. The gain of supervised models is over the stronger probe of the features."
     )
-    both = "; ".join(f"{name} {', '.join(f'{rate:g}' for rate in rates)}" for name, rates in UNSUPERVISED_RATES.items())
-    return f"Of the two readings of the unsupervised learning rates ({both}), validation chose: {told}."
+    return Section("Table 1", text, tuple(tables), "table1")
 
 
-APART = 0.1  # F1: more than seeds or aggregators differ by
+def _columns(record: Record, data: str) -> list[tuple[str, str]]:
+    made = {(row["task"], row.get("form")) for row in record["rows"] if row["data"] == data}
+    return [(task, form) for task in TASKS for form in FORMS if (task, form) in made]
 
 
-def drifts(record: Record) -> str:
-    """Data sets on which a validation score says little about the test score: time has changed their nodes."""
-    scores: dict[str, list[tuple[float, float]]] = {}
-    for row in record["rows"]:
-        if "aggregator" in row:
-            scores.setdefault(row["data"], []).append((row["val_micro_f1"]["mean"], row["test_micro_f1"]["mean"]))
-    told = []
-    for data, pairs in scores.items():
-        val, test = (statistics.fmean(part) for part in zip(*pairs, strict=True))
-        if abs(val - test) > APART:
-            told.append(
-                f"On {data} GraphSAGE scores {val:.2f} on validation and {test:.2f} on test nodes, on average "
-                "over its rows: the two differ in kind there, and what is best on validation need not be best "
-                "on test."
-            )
-    return " ".join(told)
+def _data(record: Record) -> Table:
+    """What each data set is, and how far its test nodes are from its validation and training nodes."""
+    rows = []
+    for data, about in record["data"].items():
+        own = [row for row in record["rows"] if row["data"] == data and "aggregator" in row]
+        means = [
+            f"{statistics.fmean(row[f'{part}_micro_f1']['mean'] for row in own):.2f}" if own else "–"
+            for part in ("val", "test")
+        ]
+        rare = f"{100 * about['rare_test_share']:.0f}%" if "rare_test_share" in about else "–"
+        rows.append((data, about["note"], rare, *means))
+    head = (
+        "data",
+        "what it is",
+        "test nodes in classes with under 1% of the training nodes",
+        "mean validation F1 of GraphSAGE",
+        "mean test F1",
+    )
+    return Table(head, rows)
+
+
+def probes(record: Record) -> Section:
+    """Both probes of the rows that a probe scores."""
+    rows = [
+        (
+            row["data"],
+            row["row"],
+            row.get("form", "–"),
+            marked(row, value(row["test_micro_f1"])),
+            value(row["tuned_test_micro_f1"]) if "tuned_test_micro_f1" in row else "not made",
+        )
+        for row in record["rows"]
+        if "test_micro_f1" in row and row["task"] != "supervised" and row["row"] != "Random"
+    ]
+    text = (
+        "Test micro F1. The paper's probe is scikit-learn's SGDClassifier with five passes. The tuned probe "
+        "standardizes all columns on training nodes and fits logistic regression to convergence. Its penalty is chosen "
+        f"on validation nodes from {', '.join(f'{penalty:g}' for penalty in PENALTIES)}."
+    )
+    return Section("Two probes", text, (Table(("data", "row", "form", "the paper's probe", "tuned probe"), rows),))
+
+
+def sampled(record: Record) -> Section:
+    found = {
+        (row["data"], row["row"], row["form"]): marked(row, value(row["sampled_test_micro_f1"]))
+        for row in record["rows"]
+        if "sampled_test_micro_f1" in row
+    }
+    forms = [form for form in FORMS if any(key[2] == form for key in found)]
+    names = dict.fromkeys((data, row) for data, row, _ in found)
+    rows = [(*name, *(found.get((*name, form), "not made") for form in forms)) for name in names]
+    text = "Supervised test micro F1 if inference samples neighbors, as training does and as the authors evaluate."
+    return Section("Sampled inference", text, (Table(("data", "row", *(f"{form} form" for form in forms)), rows),))
 
 
 def _find(record: Record, data: str, name: str, task: str, form: str) -> Record | None:
@@ -127,10 +152,10 @@ def _find(record: Record, data: str, name: str, task: str, form: str) -> Record 
 def _cell(record: Record, data: str, name: str, task: str, form: str) -> str:
     row = _find(record, data, name, task, form)
     if row is None:
-        return "not made"
+        return "–" if name in EXTRA_ROWS else "not made"
     if "test_micro_f1" not in row:
         return "refused"
-    return f"{value(row['test_micro_f1'])} ({row['test_macro_f1']['mean']:.3f})"
+    return marked(row, f"{value(row['test_micro_f1'])} ({row['test_macro_f1']['mean']:.3f})")
 
 
 def _paper(record: Record, data: str, name: str) -> str:
@@ -138,10 +163,8 @@ def _paper(record: Record, data: str, name: str) -> str:
     for row in record["rows"]:
         if (row["data"], row["row"]) == (data, name):
             cells |= {task: score for task, score in row["paper"].items() if score is not None}
-    if not cells:
-        return "–"
-    ordered = [f"{cells[task]:.3f}" for task in ("unsupervised", "supervised") if task in cells]
-    return " / ".join(dict.fromkeys(ordered))
+    ordered = [f"{cells[task]:.3f}" for task in TASKS if task in cells]
+    return " / ".join(dict.fromkeys(ordered)) or "–"
 
 
 def _gain(record: Record, data: str, task: str, form: str) -> str:
@@ -150,34 +173,46 @@ def _gain(record: Record, data: str, task: str, form: str) -> str:
 
 
 def settings(record: Record) -> Section:
-    rows = []
-    for r in record["rows"]:
-        if r["settings"]:
-            chosen = ", ".join(f"{name} {v}" for name, v in r["settings"].items())
-            rows.append(
-                (
-                    r["data"],
-                    r["row"],
-                    r["task"],
-                    r.get("form", "–"),
-                    chosen,
-                    f"{r['val_micro_f1']['mean']:.3f}",
-                    _tried(r),
-                    str(len(r["test_micro_f1"]["values"])),
-                    _machines(r),
-                )
-            )
-    head = ("data", "row", "task", "form", "chosen on validation", "validation F1", "tried", "seeds", "made on")
+    rows = [
+        (
+            row["data"],
+            row["row"],
+            row["task"],
+            row.get("form", "–"),
+            ", ".join(f"{name} {chosen}" for name, chosen in row["settings"].items()),
+            row.get("readings", {}).get("won") or "–",
+            f"{row['val_micro_f1']['mean']:.3f}",
+            _tried(row),
+            str(len(row["test_micro_f1"]["values"])),
+            protocol(row),
+            _machines(row),
+        )
+        for row in record["rows"]
+        if row["settings"]
+    ]
+    head = (
+        "data",
+        "row",
+        "task",
+        "form",
+        "chosen on validation",
+        "reading of the unsupervised rates",
+        "validation F1",
+        "tried",
+        "seeds",
+        "protocol",
+        "made on",
+    )
     return Section("Settings", f"`{record['command']}`", (Table(head, rows),))
 
 
 def _tried(row: Record) -> str:
-    """A row of three rates is not one of six."""
+    """How much of its grid a row was chosen from."""
     tried = row.get("tried")
     if tried is None:
         return "–"
     names = (("rates", "lr"), ("sizes", "hidden_dim"), ("contexts", "contexts"))
-    lists = [f"{told} {', '.join(str(one) for one in tried[name])}" for name, told in names if name in tried]
+    lists = [f"{label} {', '.join(str(one) for one in tried[name])}" for name, label in names if name in tried]
     return f"{'; '.join(lists)} ({tried['points']} of {tried['of']} points)"
 
 
@@ -185,46 +220,8 @@ def _machines(row: Record) -> str:
     return "; ".join(dict.fromkeys(f"{one['machine']}, torch {one['torch']}" for one in row["made_on"])) or "–"
 
 
-_TURNED = {HOLDS: "fails", FAILS: "holds"}
+_OPPOSITE = {HOLDS: "fails", FAILS: "holds"}
 _MARKS = {HOLDS: "✓ ", FAILS: "✗ ", UNTESTED: "– ", PENDING: "… "}
-
-
-def sections(records: Mapping[str, Record | None]) -> list[Section]:
-    """Those whose record is there, the claims first."""
-    made = []
-    for name, write in (
-        ("claims", in_short),
-        ("claims", claims),
-        ("table1", table1),
-        ("wilcoxon", wilcoxon),
-        ("figure2a", figure2a),
-        ("figure2b", figure2b),
-        ("depth", depth),
-        ("pooling", pooling),
-        ("figure3", figure3),
-        ("rotation", rotation),
-        ("theory", theory),
-        ("facts", facts),
-        ("table1", settings),
-    ):
-        record = records.get(name)
-        if record is not None:
-            section = write(record)
-            said = f" The paper: {record['paper']}." if "paper" in record else ""
-            made.append(replace(section, text=section.text + said + ("" if write is settings else spent(record))))
-    return made
-
-
-def spent(record: Record) -> str:
-    """How long the trials of a result took, one after another."""
-    time = record["time"]
-    if not time["trials"]:
-        return ""
-    seconds = time["trial_seconds"]
-    told = f"{seconds} seconds" if seconds < 100 else f"{seconds / 60:,.0f} minutes"
-    return f" Made of {time['trials']} trials, {told} in all."
-
-
 HEADLINES = (
     "gain over features",
     "gain over GCN",
@@ -241,32 +238,47 @@ HEADLINES = (
 def in_short(record: Record) -> Section:
     found = {row["claim"]: row for row in record["rows"]}
     rows = [
-        (_MARKS[row["verdict"]] + row["claim"], row["paper"], row["ours"].partition(" (")[0])
+        (_MARKS[row["verdict"]] + row["claim"], row["paper"], row["ours"].partition(" (")[0] + _old(row))
         for row in (found[name] for name in HEADLINES if name in found)
     ]
     return Section("In short", "✓ holds, ✗ does not.", (Table(("claim", "the paper", "ours"), rows),))
 
 
+def _old(row: Record) -> str:
+    return ", old protocol" if row["old_protocol"] else ""
+
+
 def claims(record: Record) -> Section:
     rows: list[tuple[str, ...]] = []
     for row in record["rows"]:
-        why = f"; {row['why']}" if row["why"] else ""
         trained = {name: profile for name, profile in row["profiles"].items() if name != "facts"}
+        why = f"; {row['why']}" if row["why"] else ""
         if row.get("reference_form"):
-            why += f"; in the reference form it {_TURNED[row['verdict']]}: {row['reference_form']}"
+            why += f"; in the reference form it {_OPPOSITE[row['verdict']]}: {row['reference_form']}"
         why += " (quick)" if "quick" in trained.values() else ""
         why += " (in part)" if row["in_part"] else ""
-        said = f"“{row['quote']}” ({row['place']})"
-        rows.append((_MARKS[row["verdict"]] + row["claim"], said, row["paper"], row["ours"] + why, row["rule"]))
+        quoted = f"“{row['quote']}” ({row['place']})"
+        rows.append(
+            (
+                _MARKS[row["verdict"]] + row["claim"],
+                quoted,
+                row["paper"],
+                row["compared"],
+                row["ours"] + _old(row) + why,
+            )
+        )
     rows.sort(key=lambda row: "✗✓–…".index(row[0][0]))
-    text = (
-        "✓ holds, ✗ does not, – cannot be tested here, … not made yet. Judged by the paper's form; where the "
-        "reference form decides otherwise, it is told. (quick): few steps and one learning rate."
-    )
     partly = dict.fromkeys(part for row in record["rows"] for part in row["in_part"])
-    if partly:
-        text += f" (in part): judged also by what deserves a longer sweep or more seeds: {', '.join(partly)}."
-    return Section("Claims", text, (Table(("claim", "the paper", "its value", "ours", "holds if"), rows),))
+    text = (
+        f"✓ holds, ✗ does not, – cannot be tested here, … not made yet. {record['rule']} The paper's form decides. "
+        "(quick): few steps and one learning rate. Old protocol: decided by trials that are to be made again."
+    )
+    text += (
+        f" (in part): decided also by results with a part of the sweep or the seeds: {', '.join(partly)}."
+        if partly
+        else ""
+    )
+    return Section("Claims", text, (Table(("claim", "the paper", "its value", "compared", "ours"), rows),))
 
 
 def wilcoxon(record: Record) -> Section:
@@ -281,9 +293,9 @@ def wilcoxon(record: Record) -> Section:
         for r in record["rows"]
     ]
     right = sum((c["t"], c["p"]) == (c["paper_t"], c["paper_p"]) for c in record["check"])
-    text = f"Fed with the paper's own Table 1, the test returns {right} of the {len(record['check'])} published pairs."
+    text = f"Section 4.4. On the paper's Table 1 the test gives {right} of the {len(record['check'])} published pairs."
     text += "".join(
-        f" Judged in the {form} form also by rows that were made in part: {', '.join(rows)}."
+        f" Rows of the {form} form that were made in part: {', '.join(rows)}."
         for form, rows in record["in_part"].items()
         if rows
     )
@@ -292,25 +304,26 @@ def wilcoxon(record: Record) -> Section:
 
 
 def figure2a(record: Record) -> Section:
-    rows = []
-    for machine, timed in by_machine(record).items():
-        for r in timed:
-            step, exact = (
-                short(usual(r[name])) if name in r else "–"
-                for name in ("supervised_step_milliseconds", "exact_embed_microseconds")
-            )
-            factors = [r[name] for name in ("deepwalk_inference_factor", "deepwalk_exact_factor") if name in r]
-            rows.append(
-                (
-                    machine,
-                    r["row"],
-                    step,
-                    short(usual(r["pass_seconds"])),
-                    short(usual(r["embed_microseconds"])),
-                    exact,
-                    " and ".join(f"{factor:,.0f} x" for factor in factors) or "–",
+    factor_names = ("deepwalk_inference_factor", "deepwalk_exact_factor", "deepwalk_five_pass_factor")
+    rows = [
+        (
+            machine,
+            row["row"],
+            *(
+                short(usual(row[name])) if name in row else "–"
+                for name in (
+                    "supervised_step_milliseconds",
+                    "pass_seconds",
+                    "embed_microseconds",
+                    "exact_embed_microseconds",
                 )
-            )
+            ),
+            *(f"{row[name]:,.0f} x" if name in row else "–" for name in factor_names),
+            protocol(row),
+        )
+        for machine, timed in by_machine(record).items()
+        for row in timed
+    ]
     head = (
         "on",
         "method",
@@ -318,13 +331,16 @@ def figure2a(record: Record) -> Section:
         "pass over the walks, s",
         "unseen node, sampled, µs",
         "unseen node, exact, µs",
-        "DeepWalk is slower by, sampled and exact",
+        "DeepWalk is slower by",
+        "than exact inference by",
+        "with five online passes by",
+        "protocol",
     )
     text = (
         f"On {next(iter(record['data']))}, {record['timed_nodes']:,} of {record['unseen_nodes']:,} unseen nodes; "
         f"medians over the seeds ({'; '.join(map(timed_with, (record, *record.get('elsewhere', ()))))}). A pass is "
-        "computed from timed steps. Without a GPU DeepWalk runs on one thread, which is its fastest, the others on "
-        "all."
+        "computed from timed steps. On a CPU, DeepWalk uses one thread, its fastest setting; the others use all. Under "
+        "the old protocol DeepWalk's online step made five passes."
     )
     return Section("Figure 2A: time", text, (Table(head, rows),), "figure2a")
 
@@ -337,59 +353,54 @@ def timed_with(timed: Record) -> str:
 
 
 def rates(cells: Sequence[Record]) -> str:
-    """Which learning rates validation chose among."""
+    """The learning rates that validation chose from."""
     tried = list(dict.fromkeys(tuple(cell["tried"]) for cell in cells))
     if len(tried) != 1:
-        return "learning rates chosen on validation among those that were tried for each point"
+        return "learning rates chosen on validation from those that were tried for each point"
     words = ", ".join(f"{lr:g}" for lr in tried[0])
     return f"learning rate {words}" + (" throughout" if len(tried[0]) == 1 else ", by validation")
 
 
-def timed(points: Sequence[Record]) -> str:
-    return f"a step of 512 nodes timed on {' and '.join(dict.fromkeys(point['timed_on'] for point in points))}"
+Column = tuple[str, Callable[[Record], str]]
+F1: Column = ("test F1", lambda point: value(point["test_micro_f1"]))
+RATE: Column = ("rate", lambda point: f"{point['lr']:g}")
+STEP: Column = ("training step, ms", lambda point: f"{point['step_milliseconds']:,.1f}")
+PROTOCOL: Column = ("protocol", protocol)
+
+
+def named(name: str) -> Column:
+    return name, lambda point: str(point[name])
+
+
+def points(title: str, text: str, record: Record, columns: Sequence[Column], picture: str | None = None) -> Section:
+    """A figure or ablation whose result is a list of points."""
+    made = record["points"]
+    text += f"; {rates(made)}"
+    if "timed_on" in made[0]:
+        text += f"; a step of 512 nodes timed on {' and '.join(dict.fromkeys(point['timed_on'] for point in made))}"
+    table = Table(tuple(name for name, _ in columns), [tuple(show(point) for _, show in columns) for point in made])
+    return Section(title, f"{text}.", (table,), picture)
 
 
 def figure2b(record: Record) -> Section:
-    rows = [
-        (
-            str(p["sample_size"]),
-            value(p["test_micro_f1"]),
-            value(p["exact_test_micro_f1"]),
-            f"{p['lr']:g}",
-            f"{p['step_milliseconds']:,.1f}",
-        )
-        for p in record["points"]
-    ]
-    head = ("S1 = S2", "test F1, sampled inference", "exact inference", "rate", "training step, ms")
-    text = f"Supervised GraphSAGE-mean; {rates(record['points'])}; {timed(record['points'])}."
-    return Section("Figure 2B: size of the sample", text, (Table(head, rows),), "figure2b")
+    size: Column = ("S1 = S2", lambda point: str(point["sample_size"]))
+    inferred: Column = ("test F1, sampled inference", F1[1])
+    exact: Column = ("exact inference", lambda point: value(point["exact_test_micro_f1"]))
+    columns = (size, inferred, exact, RATE, STEP, PROTOCOL)
+    return points("Figure 2B: size of the sample", "Supervised GraphSAGE-mean", record, columns, "figure2b")
 
 
 def depth(record: Record) -> Section:
-    rows = [
-        (
-            p["data"],
-            p["aggregator"],
-            str(p["k"]),
-            str(tuple(p["sample_sizes"])),
-            value(p["test_micro_f1"]),
-            f"{p['lr']:g}",
-            f"{p['step_milliseconds']:,.1f}",
-        )
-        for p in record["points"]
-    ]
-    head = ("data", "aggregator", "K", "samples", "test F1", "rate", "training step, ms")
-    text = f"Supervised; {rates(record['points'])}; {timed(record['points'])}."
-    return Section("Depth K", text, (Table(head, rows),), "depth")
+    layers: Column = ("K", lambda point: str(point["k"]))
+    samples: Column = ("samples", lambda point: str(tuple(point["sample_sizes"])))
+    columns = (named("data"), named("aggregator"), layers, samples, F1, RATE, STEP, PROTOCOL)
+    return points("Depth K", "Supervised", record, columns, "depth")
 
 
 def pooling(record: Record) -> Section:
-    rows = [
-        (r["data"], {"pool": "max", "meanpool": "mean"}[r["aggregator"]], value(r["test_micro_f1"]), f"{r['lr']:g}")
-        for r in record["points"]
-    ]
-    text = f"Max and mean over the neighbors' transformed vectors (section 3.3), supervised; {rates(record['points'])}."
-    return Section("Pooling", text, (Table(("data", "pooling", "test F1", "rate"), rows),))
+    kind: Column = ("pooling", lambda point: {"pool": "max", "meanpool": "mean"}[point["aggregator"]])
+    text = "Max and mean over the neighbors' transformed vectors (section 3.3), supervised"
+    return points("Pooling", text, record, (named("data"), kind, F1, RATE, PROTOCOL))
 
 
 def facts(record: Record) -> Section:
@@ -397,18 +408,17 @@ def facts(record: Record) -> Section:
         (r["data"], f"{100 * r['edges_back']:.1f}%", f"{100 * r['nodes_without_features']:.1f}%")
         for r in record["rows"]
     ]
-    text = "Of each graph as it is split here."
     head = ("data", "edges of unseen nodes that lead back to training nodes", "nodes without features")
-    return Section("Facts about the data", text, (Table(head, rows),))
+    return Section("Facts about the data", "Of each graph as it is split here.", (Table(head, rows),))
 
 
 def figure3(record: Record) -> Section:
-    rows = [(name, *(value(cell) for cell in line)) for name, line in record["lines"].items()]
+    rows = [(name, *(marked(cell, value(cell)) for cell in line)) for name, line in record["lines"].items()]
     head = ("method", *(f"{100 * level:.0f}% noise" for level in record["levels"]))
     swept = [cell for line in record["lines"].values() for cell in line if "tried" in cell]
     text = (
-        f"Supervised; {rates(swept)}; feature columns replaced by Gaussian noise. DeepWalk reads "
-        "no features; its settings, too, are chosen on validation."
+        f"Supervised; {rates(swept)}; feature columns replaced by Gaussian noise. DeepWalk reads no features. Its "
+        "settings are also chosen on validation."
     )
     return Section("Figure 3: noise", text, (Table(head, rows),), "figure3")
 
@@ -416,10 +426,10 @@ def figure3(record: Record) -> Section:
 def rotation(record: Record) -> Section:
     rows = [(r["row"], value(r["test_micro_f1"])) for r in record["rows"]]
     text = (
-        "A probe fitted on the vectors of one DeepWalk run, asked about the same nodes' vectors of another run, "
-        "before and after Procrustes alignment: why DeepWalk cannot cross graphs (Appendix D)."
+        "A probe is fitted on one DeepWalk run and scores the same nodes' vectors of another run, before and after "
+        "Procrustes alignment. This is why DeepWalk cannot cross graphs (Appendix D)."
     )
-    return Section("Rotation", text, (Table(("vectors asked about", "test F1"), rows),))
+    return Section("Rotation", text, (Table(("vectors scored", "test F1"), rows),))
 
 
 def theory(record: Record) -> Section:
@@ -437,7 +447,47 @@ def theory(record: Record) -> Section:
     return Section("Clustering coefficients", text, (Table(head, built), second))
 
 
-Records = Mapping[str, dict[str, Any] | None]
+def trials(records: Records) -> Section:
+    """What each result was made of."""
+    rows = [
+        (
+            name,
+            record["profile"],
+            str(record["time"]["trials"]),
+            f"{record['time']['trial_seconds'] / 60:,.0f}",
+            ", ".join(f"{count} {type}" for type, count in record["old_protocol"].items()) or "–",
+            "; ".join(dict.fromkeys(record["trials_on"])),
+            record.get("paper", "–"),
+        )
+        for name, record in records.items()
+        if record is not None and name not in ("wilcoxon", "claims")
+    ]
+    head = ("result", "profile", "trials", "minutes in all", "trials of the old protocol", "made on", "the paper")
+    return Section("Trials", "What each result was made of, and what the paper says.", (Table(head, rows),))
+
+
+SECTIONS: tuple[tuple[str, Callable[[Record], Section]], ...] = (
+    ("claims", in_short),
+    ("claims", claims),
+    ("table1", table1),
+    ("table1", probes),
+    ("table1", sampled),
+    ("wilcoxon", wilcoxon),
+    ("figure2a", figure2a),
+    ("figure2b", figure2b),
+    ("depth", depth),
+    ("pooling", pooling),
+    ("figure3", figure3),
+    ("rotation", rotation),
+    ("theory", theory),
+    ("facts", facts),
+    ("table1", settings),
+)
+
+
+def sections(records: Records) -> list[Section]:
+    """Those whose record is there, the claims first."""
+    return [*(write(record) for name, write in SECTIONS if (record := records.get(name)) is not None), trials(records)]
 
 
 def read_records(folder: Path) -> dict[str, dict[str, Any] | None]:
@@ -481,26 +531,16 @@ def markdown(folder: Path, pictures: str, made: str) -> str:
 def summary(records: Records) -> str:
     """One paragraph."""
     claims = records["claims"]
-    made = f"{_profiles(records)}; {_machine(records)}."
     if claims is None:
-        return made
+        return "The claims have not been judged; run `graphsage reproduce claims`."
     count = claims["counts"]
     later = f", {count[PENDING]} wait for experiments that have not been made" if count[PENDING] else ""
+    old = sum(bool(row["old_protocol"]) for row in claims["rows"])
+    marked = f" {old} verdicts rest on trials of an old protocol." if old else ""
     return (
         f"Of {len(claims['rows'])} claims of the paper **{count[HOLDS]} hold** on our data, "
-        f"**{count[FAILS]} do not**, {count[UNTESTED]} cannot be tested here{later}. {made}"
+        f"**{count[FAILS]} do not**, {count[UNTESTED]} cannot be tested here{later}.{marked}"
     )
-
-
-def _profiles(records: Records) -> str:
-    """The profile, or the results by profile if there are several."""
-    by: dict[str, list[str]] = {}
-    for name, record in records.items():
-        if record is not None and name != "claims":
-            by.setdefault(record["profile"], []).append(name)
-    if len(by) < 2:
-        return f"Profile `{next(iter(by), 'quick')}`"
-    return "; ".join(f"profile `{profile}`: {', '.join(names)}" for profile, names in by.items()).capitalize()
 
 
 def page(records: Records, drawn: Mapping[str, bytes]) -> str:
@@ -510,14 +550,6 @@ def page(records: Records, drawn: Mapping[str, bytes]) -> str:
         body.append(_picture(section, drawn))
         body += [_html_table(table) for table in section.tables]
     return _PAGE.replace("BODY", "\n".join(body))
-
-
-def _machine(records: Records) -> str:
-    found: dict[str, None] = {}
-    for record in records.values():
-        if record is not None:
-            found |= dict.fromkeys(record["trials_on"])
-    return "measured on: " + "; ".join(found)
 
 
 def _picture(section: Section, drawn: Mapping[str, bytes]) -> str:

@@ -1,6 +1,8 @@
 """State that all experiments of one command share: data, profile, trials, and how results are written."""
 
+import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,14 +11,14 @@ from typing import Any
 from graphsage.errors import ConfigError, DataError
 from graphsage.experiments.data import Source, opened
 from graphsage.experiments.paper import FIGURES
-from graphsage.experiments.profile import Profile
+from graphsage.experiments.profile import AGGREGATORS, FORMS, TASKS, Profile
 from graphsage.experiments.record import LAYOUT, hardware, machine, merge_results, read_result, write_result
-from graphsage.experiments.trial_runners import machine_of, protocol
+from graphsage.experiments.trial_runners import is_old, machine_of, protocol
 from graphsage.training.space import SIZES, Space
 from graphsage.training.trials import Key, Record, Result, Runner, Swept, Trial, Unfinished, sweep, swept
 
 EXPERIMENT_TYPES = {
-    "table1": ("graphsage", "random", "features", "deepwalk"),
+    "table1": ("graphsage", "random", "features", "hop means", "smoothing", "deepwalk"),
     "figure2a": ("timed graphsage", "timed deepwalk"),
     "figure2b": ("graphsage", "timed step"),
     "depth": ("graphsage", "timed step"),
@@ -32,9 +34,14 @@ class Inapplicable(DataError):
     """An experiment that cannot be made with the data given, while others can."""
 
 
+GROUPS = ("yardsticks", "deepwalk")
+"""Baselines of Table 1 that --only can select: those without training, and DeepWalk."""
+ONLY = (*TASKS, *FORMS, *AGGREGATORS, *GROUPS)
+
+
 @dataclass(frozen=True)
 class Session:
-    """`only` restricts Table 1 to some tasks, forms or aggregators."""
+    """`only` restricts Table 1 to some tasks, forms, aggregators or groups of baselines."""
 
     sources: tuple[Source, ...]
     profile: Profile
@@ -46,8 +53,8 @@ class Session:
     """Sweep only these learning rates of the profile's; empty: all."""
     small: bool = False
     """Sweep only the small models of pool and LSTM."""
-    walks: bool = True
-    """Make DeepWalk in Table 1 and Figure 3 too: which a GPU takes no part in."""
+    deepwalk: bool = True
+    """Make DeepWalk's trials in Table 1 and Figure 3 too. They leave a GPU idle."""
     began: float = field(default_factory=time.monotonic)
     left: list[int] = field(default_factory=list)
     """Number of trials that exceeded the time budget, one entry per batch of trials."""
@@ -59,6 +66,19 @@ class Session:
         if not left:
             raise ConfigError(f"--only {','.join(asked)}: profile {self.profile.name} has only {', '.join(names)}")
         return left
+
+    def cells(self) -> list[tuple[str, str, str]]:
+        """Task, form and aggregator of the GraphSAGE rows of Table 1 that `only` selects."""
+        if self.only and self.only <= set(GROUPS):
+            return []
+        forms = self.wanted(self.profile.forms, FORMS)
+        named = (self.wanted(TASKS, TASKS), forms, self.wanted(AGGREGATORS, AGGREGATORS))
+        return list(itertools.product(*named))
+
+    def makes(self, group: str) -> bool:
+        """Whether `only` selects the baselines of a group."""
+        asked = self.only & set(GROUPS)
+        return (not asked or group in asked) and (group != "deepwalk" or self.deepwalk)
 
     def space(self, task: str, aggregator: str) -> Space:
         """The profile's points that `rates` and `small` leave."""
@@ -106,8 +126,9 @@ class Session:
         """The time of every trial, and the machine: this one, or another that has timed all of them."""
         self.time([trial.with_settings(machine=self.timed_on, seed=0) for trial in trials.values()])
         first = self.machines(trials, self.timed_on)[0]
-        there = [trial.with_settings(machine=first, seed=0) for trial in trials.values()]
-        return first, dict(zip(trials, self.trials.run(there), strict=True))
+        there = {key: trial.with_settings(machine=first, seed=0) for key, trial in trials.items()}
+        records = {key: self.trials.record(trial) for key, trial in there.items()}
+        return first, {key: record["result"] for key, record in records.items() if record is not None}
 
     def machines(self, trials: Mapping[Key, Trial], here: str) -> list[str]:
         """Machines that have timed all these trials, `here` first."""
@@ -118,7 +139,7 @@ class Session:
             if record["label"] == first.label
         }
         asked = {name: [trial.with_settings(machine=name, seed=0) for trial in trials.values()] for name in names}
-        found = [name for name in asked if all(self.trials.store.get(trial) is not None for trial in asked[name])]
+        found = [name for name in asked if all(self.trials.store.newest(trial) is not None for trial in asked[name])]
         if not found:
             raise Unfinished(self.left[-1])
         return sorted(found, key=lambda name: (name != here, name))
@@ -174,6 +195,7 @@ class Session:
             "layout": LAYOUT,
             "profile": self.profile.name,
             "version": protocol(EXPERIMENT_TYPES.get(name, ())),
+            "old_protocol": dict(Counter(record["type"] for record in records if is_old(record))),
             **body,
             "trials_on": sorted(made_on) or [machine(hardware())],
             "time": self.spent(name, records),

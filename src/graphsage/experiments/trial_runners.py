@@ -4,11 +4,11 @@ A trial trains or fits one method on one data set and scores or times it. `setti
 name the data. Scored trials return `val` and `test` micro F1 (and `test_macro`), or those of several rows of a table.
 """
 
+import itertools
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,12 @@ import torch
 
 from graphsage.baselines.chance import random_classifier
 from graphsage.baselines.deepwalk import CONTEXTS, DeepWalkConfig, embed_new, train_deepwalk
+from graphsage.baselines.features import inductive_features, smoothed, without_leak
 from graphsage.evaluation.f1 import f1_scores
-from graphsage.evaluation.probe import Probe
+from graphsage.evaluation.probe import Probe, standardized, tuned_probe
 from graphsage.experiments.data import Named, Source, opened, with_noise
 from graphsage.experiments.record import machine
 from graphsage.experiments.theory import learn
-from graphsage.features.scaler import fit_scaler
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import TRAIN, Split, training_graph
 from graphsage.inference.model import Model
@@ -38,6 +38,8 @@ NOT_SETTINGS = ("data", "digest", "device", "noise", "seed", "sampled")
 Ticks = Sequence[tuple[int, float]]
 ON_GPU = 100  # times as many timed steps on a GPU: they are short, and progress is reported five times a second
 WALKS, PASSES, BATCH = 50, 5, 512
+FIVE_PASSES = " five passes"
+"""In the name of a score: DeepWalk's online step makes as many passes as its training."""
 ROTATIONS = ("same run", "other run", "other run, aligned")
 
 
@@ -48,16 +50,16 @@ def graphsage(settings: dict[str, Any], data: Named) -> Result:
     own = {name: value for name, value in settings.items() if name not in NOT_SETTINGS}
     began = time.monotonic()
     model = train(graph, data.unvalidated, device=settings["device"], seed=seed, **own)
-    seconds = time.monotonic() - began
+    spent = {"train_seconds": time.monotonic() - began, "steps": model.about["training"]["steps"]}
     if model.head is None:
-        result = probed(model.embed(graph, inference="exact").numpy(), data, seed)
-    else:
-        scores = model.evaluate_parts(graph, data.split, ("val", "test"), inference="exact")
-        result = {"val": scores["val"].micro, "test": scores["test"].micro, "test_macro": scores["test"].macro}
-    result |= {"train_seconds": seconds, "steps": model.about["training"]["steps"]}
-    if settings.get("sampled") and model.head is not None:
-        sampled = model.evaluate_parts(graph, data.split, ("val", "test"), inference="sampled")
-        result |= {"sampled_val": sampled["val"].micro, "sampled_test": sampled["test"].micro}
+        z = model.embed(graph, inference="exact").numpy()
+        result = probed(z, data, seed) | {"with_features": probed(beside_features(z, graph, data), data, seed)}
+        return result | rounded(spent)
+    result = dict(spent)
+    for prefix, inference in (("", "exact"), *([("sampled_", "sampled")] if settings.get("sampled") else [])):
+        scores = model.evaluate_parts(graph, data.split, ("val", "test"), inference=inference)
+        result |= {f"{prefix}{part}": scores[part].micro for part in ("val", "test")}
+        result |= {} if prefix else {"test_macro": scores["test"].macro}
     return rounded(result)
 
 
@@ -68,9 +70,22 @@ def chance(settings: dict[str, Any], data: Named) -> Result:
 
 
 def features(settings: dict[str, Any], data: Named) -> Result:
-    """The paper's logistic probe on a node's own features, scaled by the training nodes."""
-    graph = with_noise(data, settings.get("noise", 0.0), settings["seed"])
-    return probed(scaled_features(graph, data), data, settings["seed"])
+    """A node's own features, or with noise in place of some."""
+    noise, seed = settings.get("noise", 0.0), settings["seed"]
+    return scaled_and_probed(feature_table(with_noise(data, noise, seed)), data, seed, tuned=not noise)
+
+
+def hop_means(settings: dict[str, Any], data: Named) -> Result:
+    """x || Ax || A^2 x."""
+    z = inductive_features(data.graph, data.split, feature_table(data.graph), hops=2)
+    return scaled_and_probed(z, data, settings["seed"])
+
+
+def smoothing(settings: dict[str, Any], data: Named) -> Result:
+    """GCN without weights, twice."""
+    x = feature_table(data.graph)
+    z = without_leak(data.graph, data.split, lambda seen: smoothed(seen, x, times=2))
+    return scaled_and_probed(z, data, settings["seed"])
 
 
 def deepwalk(settings: dict[str, Any], data: Named) -> Result:
@@ -85,20 +100,22 @@ def deepwalk(settings: dict[str, Any], data: Named) -> Result:
     train_seconds = time.monotonic() - began
     new = torch.nonzero(data.split.codes != TRAIN).flatten()
     rows: dict[str, Result] = {}
-    for contexts in CONTEXTS:
+    for contexts, passes in itertools.product(CONTEXTS, (config.online_passes, PASSES)):
         began = time.monotonic()
-        z = embed_new(model, graph, new, replace(config, contexts=contexts)).embeddings.numpy()
+        added = embed_new(model, graph, new, replace(config, contexts=contexts, online_passes=passes))
+        z, usual = added.embeddings.numpy(), passes == config.online_passes
         spent = {
             "train_seconds": round(train_seconds, 3),
             "online_seconds": round(time.monotonic() - began, 3),
             "new_nodes": len(new),
+            "without_vector": int((~added.known).sum()),
         }
-        rows[f"DeepWalk {contexts}"] = probed(z, data, settings["seed"]) | spent
-        for noise in settings.get("noises", [0.0]):
-            noisy = with_noise(data, noise, settings["seed"])
-            both = np.concatenate([z, scaled_features(noisy, data)], axis=1)
-            suffix = f" noise {noise}" if noise else ""
-            rows[f"DeepWalk + features {contexts}{suffix}"] = probed(both, data, settings["seed"]) | spent
+        variant = contexts if usual else f"{contexts}{FIVE_PASSES}"
+        rows[f"DeepWalk {variant}"] = probed(z, data, settings["seed"], tuned=usual) | spent
+        for noise in settings.get("noises", [0.0]) if usual else [0.0]:
+            both = beside_features(z, with_noise(data, noise, settings["seed"]), data)
+            name = f"DeepWalk + features {variant}" + (f" noise {noise}" if noise else "")
+            rows[name] = probed(both, data, settings["seed"], tuned=usual and not noise) | spent
     return {"rows": rows, "val": max(row["val"] for row in rows.values())}
 
 
@@ -112,11 +129,21 @@ def known_labels(data: Named) -> tuple[Array, dict[str, Array]]:
     return labels, parts
 
 
-def probed(z: Array, data: Named, seed: int) -> Result:
-    """Scores of the logistic probe, fitted on the training rows of z."""
+def probed(z: Array, data: Named, seed: int, *, tuned: bool = True) -> Result:
+    """Scores of the paper's probe, and of the tuned one with the prefix `tuned_`."""
     labels, parts = known_labels(data)
     probe = Probe(seed, PROBE_PASSES).fit(z[parts["train"]], labels[parts["train"]])
-    return scored(labels, parts, {part: probe.predict(z[parts[part]]) for part in ("val", "test")})
+    result = scored(labels, parts, {part: probe.predict(z[parts[part]]) for part in ("val", "test")})
+    if tuned:
+        penalty, predicted = tuned_probe(z, labels, parts)
+        result |= {f"tuned_{name}": value for name, value in scored(labels, parts, predicted).items()}
+        result["penalty"] = penalty
+    return result
+
+
+def scaled_and_probed(z: Array, data: Named, seed: int, *, tuned: bool = True) -> Result:
+    """Both probes on standardized columns. The tuned one has no seed: the trial of seed 0 fits it for all."""
+    return probed(standardized(z, data.split.nodes("train").numpy()), data, seed, tuned=tuned and seed == 0)
 
 
 def scored(labels: Array, parts: dict[str, Array], predicted: dict[str, Array]) -> Result:
@@ -124,11 +151,15 @@ def scored(labels: Array, parts: dict[str, Array], predicted: dict[str, Array]) 
     return rounded({"val": found["val"].micro, "test": found["test"].micro, "test_macro": found["test"].macro})
 
 
-def scaled_features(graph: Graph, data: Named) -> Array:
+def feature_table(graph: Graph) -> Array:
     assert graph.features is not None
-    scaler = fit_scaler([graph.features], data.split.nodes("train"))
-    made: Array = scaler.apply(graph.features.float()).numpy()
-    return made
+    table: Array = graph.features.float().numpy()
+    return table
+
+
+def beside_features(z: Array, graph: Graph, data: Named) -> Array:
+    """z and the features side by side, all columns standardized by the training nodes, as the authors do."""
+    return standardized(np.concatenate([z, feature_table(graph)], axis=1), data.split.nodes("train").numpy())
 
 
 def rounded(result: Result) -> Result:
@@ -199,7 +230,7 @@ def seconds_per_step(ticks: Ticks) -> float:
 
 def usual_step(ticks: Ticks) -> float:
     """The median of the same: others on the machine can only make a step longer."""
-    pairs = pairwise(ticks[len(ticks) // 3 :])
+    pairs = itertools.pairwise(ticks[len(ticks) // 3 :])
     return statistics.median((ended - began) / (last - first) for (first, began), (last, ended) in pairs)
 
 
@@ -220,6 +251,7 @@ def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
         model, ticks = timed_training(
             data,
             task=task,
+            form="paper",
             aggregator=settings["aggregator"],
             steps=settings["steps"],
             seed=settings["seed"],
@@ -243,7 +275,8 @@ def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
 
 
 def timed_deepwalk(settings: dict[str, Any], data: Named) -> Result:
-    """The same for DeepWalk: a pass over the walks, and the online step with the paper's 50 walks and 5 passes."""
+    """The same for DeepWalk: a pass over the walks, and the online step with the paper's 50 walks, by one pass and by
+    five."""
     device = choose_device(settings["device"])
     nodes = unseen(data, settings["nodes"])
     graph = data.graph.replace(features=None, labels=None)
@@ -256,12 +289,14 @@ def timed_deepwalk(settings: dict[str, Any], data: Named) -> Result:
     model = train_deepwalk(seen, train_nodes, short)
     wait_for(device)
     spent = time.monotonic() - began
+    result = {"pass_seconds": spent * WALKS / short.num_walks}
     there = graph.to(device)
-    began = time.monotonic()
-    embed_new(model, there, nodes, DeepWalkConfig(num_walks=WALKS, passes=PASSES, seed=settings["seed"]))
-    wait_for(device)
-    online = time.monotonic() - began
-    return {"pass_seconds": spent * WALKS / short.num_walks, "embed_microseconds": 1e6 * online / len(nodes)}
+    for name, passes in (("embed_microseconds", 1), ("five_pass_embed_microseconds", PASSES)):
+        began = time.monotonic()
+        embed_new(model, there, nodes, DeepWalkConfig(num_walks=WALKS, online_passes=passes, seed=settings["seed"]))
+        wait_for(device)
+        result[name] = 1e6 * (time.monotonic() - began) / len(nodes)
+    return result
 
 
 def num_pairs(data: Named) -> int:
@@ -282,16 +317,27 @@ class TrialType:
 
 
 TYPES = {
-    "graphsage": TrialType(graphsage, tf32=True),
+    "graphsage": TrialType(graphsage, version=2, tf32=True),
     "random": TrialType(chance, cpu_only=True),
-    "features": TrialType(features, cpu_only=True),
-    "deepwalk": TrialType(deepwalk, cpu_only=True),
-    "rotation": TrialType(rotation, cpu_only=True),
+    "features": TrialType(features, version=2, cpu_only=True),
+    "hop means": TrialType(hop_means, cpu_only=True),
+    "smoothing": TrialType(smoothing, cpu_only=True),
+    "deepwalk": TrialType(deepwalk, version=2, cpu_only=True),
+    "rotation": TrialType(rotation, version=2, cpu_only=True),
     "theory": TrialType(learn),
-    "timed step": TrialType(timed_step, tf32=True),
-    "timed graphsage": TrialType(timed_graphsage),
-    "timed deepwalk": TrialType(timed_deepwalk),
+    "timed step": TrialType(timed_step, version=2, tf32=True),
+    "timed graphsage": TrialType(timed_graphsage, version=2),
+    "timed deepwalk": TrialType(timed_deepwalk, version=2),
 }
+"""Causes of version 2. The cap per row and uniform permutations: graphsage, timed step, timed graphsage. The union of
+Equation 2: graphsage, timed graphsage. The tuned probe: features, graphsage, deepwalk. DeepWalk and features
+standardized together: deepwalk. One online pass: deepwalk, timed deepwalk. Zero vectors of nodes without a walk:
+deepwalk, rotation."""
+
+
+def is_old(record: Mapping[str, Any]) -> bool:
+    """Whether a trial was made under an older version of its type's protocol."""
+    return bool(record["version"] < TYPES[record["type"]].version)
 
 
 def make_trial(experiment: str, type: str, label: str, source: Source | None, **settings: Any) -> Trial:
