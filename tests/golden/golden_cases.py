@@ -71,7 +71,11 @@ def settings_of(aggregator: str, form: str, task: str, **changes: Any) -> dict[s
         "inference": "sampled" if task == "unsupervised" else "exact",
         "seed": 2,
     }
-    return {**settings, **changes}
+    # Settings without effect are left out, because training warns of them.
+    unused = set() if task != "supervised" else {"num_walks", "walk_length", "num_negatives", "negatives_per_pair"}
+    unused |= set() if task == "joint" else {"supervised_weight"}
+    unused |= {"hidden_dim"} if aggregator in ("mean", "gcn") else set()
+    return {name: value for name, value in (settings | changes).items() if name not in unused}
 
 
 def _main() -> list[Case]:

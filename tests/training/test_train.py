@@ -30,7 +30,8 @@ def same(one: gs.Model, two: gs.Model) -> bool:
 def test_every_aggregator_learns_the_planted_classes_in_both_forms(aggregator: str, form: str) -> None:
     graph = planted_graph()
     split = planted_split(graph)
-    model = gs.train(graph, split, aggregator=aggregator, form=form, **{**SMALL, "epochs": 20, "hidden_dim": 16})
+    inner = {} if aggregator in ("mean", "gcn") else {"hidden_dim": 16}
+    model = gs.train(graph, split, aggregator=aggregator, form=form, **{**SMALL, **inner, "epochs": 20})
     assert model.evaluate(graph, split, "test").micro > 0.85
 
 

@@ -163,3 +163,55 @@ def test_splits_take_arrays_and_lists_and_refuse_row_numbers_as_masks() -> None:
     assert gs.Split.by_graph([0, 1, 2], val=[1], test=[2]).sizes() == {"train": 1, "val": 1, "test": 1}
     with pytest.raises(DataError, match="are they row numbers"):
         gs.Split.masks([0, 3, 7, 9])
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (
+            {"num_walks": 3},
+            "num_walks has no effect with task='supervised'; it needs task='unsupervised' or task='joint'",
+        ),
+        ({"negatives_per_pair": True}, "negatives_per_pair has no effect with task='supervised'"),
+        (
+            {"task": "unsupervised", "supervised_weight": 2.0},
+            "supervised_weight has no effect with task='unsupervised'",
+        ),
+        ({"task": "unsupervised", "head_scale": True}, "head_scale has no effect with task='unsupervised'"),
+        ({"hidden_dim": 7}, "hidden_dim has no effect with aggregator='mean'; it needs aggregator='pool'"),
+        ({"aggregator": "gcn", "depth": 2}, "depth has no effect with aggregator='gcn'"),
+    ],
+)
+def test_a_setting_without_effect_is_a_warning(settings: dict, sentence: str) -> None:
+    graph = planted_graph()
+    with pytest.warns(UserWarning, match=sentence):
+        gs.train(graph, planted_split(graph), **{**SMALL, "steps": 1, **settings})
+
+
+def test_settings_with_an_effect_are_no_warning() -> None:
+    assert not gs.Config(task="joint", num_walks=3, supervised_weight=2.0, head_scale=True).without_effect()
+    assert not gs.Config(aggregator="pool", hidden_dim=7, depth=2).without_effect()
+
+
+def test_patience_without_validation_nodes_is_refused() -> None:
+    graph = planted_graph()
+    with pytest.raises(
+        ConfigError, match="patience watches validation F1, and the split has no labeled validation node"
+    ):
+        gs.train(graph, gs.Split.random(120, (0.8, 0.0, 0.2), 0), patience=2, **SMALL)
+
+
+def test_validation_f1_of_zero_is_explained_at_the_third_epoch() -> None:
+    """Labels that no training node has are never predicted."""
+    graph = planted_graph(multilabel=True)
+    split = planted_split(graph)
+    labels = graph.labels * (split.codes == 1)[:, None]
+    labels[0, 0] = 1
+    events: list = []
+    options = {**SMALL, "epochs": 5}
+    gs.train(graph.replace(labels=labels), split, on_event=events.append, **options)
+    hints = {event.epoch: event.hint for event in events if event.hint}
+    assert list(hints) == [3]
+    assert hints[3].startswith("validation F1 is 0 after 3 epochs")
+    with pytest.warns(UserWarning, match="validation F1 is 0 after 3 epochs"):
+        gs.train(graph.replace(labels=labels), split, **options)

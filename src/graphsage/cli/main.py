@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -75,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        with messages_name_flags():
+        with messages_name_flags(), warnings.catch_warnings():
+            warnings.showwarning = _warned(warnings.showwarning)
             code = app(args=given, prog_name="graphsage", standalone_mode=False, obj=given)
     except GraphSageError as error:
         return _failed(str(error), 3 if isinstance(error, LostRankError) else 2, reported=error.reported)
@@ -94,6 +96,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = ctx.command_path if ctx else "graphsage"
         return _failed(f"{message().rstrip('.')}; see `{where} --help`")
     return code if isinstance(code, int) else 0
+
+
+def _warned(show: Callable[..., None]) -> Callable[..., None]:
+    """Prints warnings of the library as one line, and passes others on to `show`."""
+
+    def showwarning(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
+        if category is UserWarning:
+            say(f"warning: {message}")
+        else:
+            show(message, category, *rest, **options)
+
+    return showwarning
 
 
 def _failed(sentence: str, code: int = 2, *, reported: bool | None = None) -> int:

@@ -134,6 +134,8 @@ class TrainingDisplay:
     def __call__(self, event: "Event") -> None:
         if event.kind == "epoch":
             self._line(epoch_line(event))
+            if event.hint is not None:
+                self._line(f"hint: {event.hint}")
         elif self.live is None and time.monotonic() - self.last > HEARTBEAT_SECONDS:
             self._line(step_line(event))
         if self.live is None:

@@ -38,6 +38,19 @@ TASKS: dict[str, dict[str, Any]] = {
 }
 """The defaults of each task."""
 
+PAIRS, HEADS, HIDDEN = ("unsupervised", "joint"), ("supervised", "joint"), ("pool", "meanpool", "lstm")
+USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
+    "num_walks": ("task", PAIRS),
+    "walk_length": ("task", PAIRS),
+    "num_negatives": ("task", PAIRS),
+    "negatives_per_pair": ("task", PAIRS),
+    "supervised_weight": ("task", ("joint",)),
+    "head_scale": ("task", HEADS),
+    "hidden_dim": ("aggregator", HIDDEN),
+    "depth": ("aggregator", HIDDEN),
+}
+"""Settings that have an effect only with some tasks or aggregators. Aggregators of users may read all of them."""
+
 CHOICES: dict[str, tuple[str, ...]] = {
     "task": tuple(TASKS),
     "form": tuple(FORMS),
@@ -170,6 +183,17 @@ class Config:
         if self.resolved() is self:
             self.encoder()  # checks the fields of the model and of sampling
             self.sampling()
+
+    def without_effect(self) -> list[str]:
+        """One sentence for each setting that differs from its default and that this task or aggregator does not use."""
+        found = []
+        for name, (owner, users) in USED_BY.items():
+            chosen, default = getattr(self, owner), Config.__dataclass_fields__[name].default
+            known = owner == "task" or chosen in ("mean", "gcn")  # a user's aggregator may use any setting
+            if known and chosen not in users and getattr(self, name) != default:
+                others = " or ".join(setting(owner, user) for user in users)
+                found.append(f"{setting(name)} has no effect with {setting(owner, chosen)}; it needs {others}")
+        return found
 
     def resolved(self) -> "Config":
         """The same settings with nothing left open."""

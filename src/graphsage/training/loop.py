@@ -121,7 +121,7 @@ def run_loop(
                     _stop_early(state, module, val_f1, reporter.epoch, config.patience)
                 reporter.log_epoch(loss, val_f1)
                 save()
-                reporter.send("epoch", loss, val_f1)
+                reporter.send("epoch", loss, val_f1, reporter.hint(val_f1))
             elif interrupted or reporter.seconds() - state.seconds > CHECKPOINT_SECONDS:
                 save()
             if interrupted and state.step < total:

@@ -3,6 +3,7 @@
 import json
 import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from graphsage.training.checkpoint import TrainingState
 
 REPORT_SECONDS = 0.2  # between two events of steps on a GPU, because reading the loss waits for its queue
 LOG = "log.jsonl"
+HINT_EPOCHS = 3
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Event:
     seconds: float
     seconds_left: float
     val_f1: float | None = None
+    hint: str | None = None
+    """Advice for the user, in one sentence."""
 
 
 @dataclass
@@ -54,6 +58,7 @@ class Reporter:
         self.run_start = self.session_start - self.state.seconds
         self.first_step = self.fetched_step = self.state.step
         self.last_loss = math.nan
+        self.epochs_at_zero = 0
         if self.folder is not None:
             self._trim_log(self.folder / LOG)
 
@@ -92,8 +97,20 @@ class Reporter:
         self.state.loss_sum, self.state.loss_steps = 0.0, 0
         return loss
 
-    def send(self, kind: str, loss: float, val_f1: float | None = None) -> None:
+    def hint(self, val_f1: float | None) -> str | None:
+        """Advice at the third epoch in a row whose validation F1 is zero. Called once per epoch."""
+        self.epochs_at_zero = self.epochs_at_zero + 1 if val_f1 == 0 else 0
+        if self.epochs_at_zero != HINT_EPOCHS:
+            return None
+        return (
+            f"validation F1 is 0 after {HINT_EPOCHS} epochs: the model predicts no label correctly; raise "
+            f"{setting('lr')} or {setting('epochs')}, or use {setting('head_scale', True)}"
+        )
+
+    def send(self, kind: str, loss: float, val_f1: float | None = None, hint: str | None = None) -> None:
         if self.on_event is None:
+            if hint is not None:
+                warnings.warn(hint, stacklevel=4)
             return
         step, seconds = self.state.step, time.monotonic() - self.session_start
         done = step - self.first_step
@@ -108,6 +125,7 @@ class Reporter:
             seconds=self.seconds(),
             seconds_left=seconds / max(done, 1) * (self.total_steps - step),
             val_f1=val_f1,
+            hint=hint,
         )
         self.on_event(event)
 

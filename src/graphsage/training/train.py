@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,8 +64,16 @@ def train(
     if config is not None and settings:
         raise ConfigError(f"give settings in config or one by one, not both; got config and {', '.join(settings)}")
     config = (config or Config.from_dict(settings)).resolved()
+    for sentence in config.without_effect() if ranks.rank == 0 else ():
+        warnings.warn(sentence, stacklevel=2)
     run = set_up(data, split, config, choose_device(device), about or {}, ranks)
     model, folder = run.model, None if out is None or ranks.rank else Path(out)
+    validate = _validator(model, run.graph, run.split)
+    if config.patience is not None and validate is None:
+        raise ConfigError(
+            f"{setting('patience')} watches validation F1, and the split has no labeled validation node; leave it out, "
+            "or use another split"
+        )
     kept: list[str] = []
 
     def begin() -> None:
@@ -79,7 +88,7 @@ def train(
         config,
         run.module,
         run.objective,
-        validate=_validator(model, run.graph, run.split),
+        validate=validate,
         folder=folder,
         identity=identity,
         resume=resume and out is not None,
