@@ -132,8 +132,8 @@ def test_a_full_disk_ends_training_with_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"dim": 8.5}, "dim must be a whole number"),
-        ({"sample_sizes": (2.0, 3)}, "sample_sizes must be a whole number"),
+        ({"dim": 8.5}, "dim must be an integer"),
+        ({"sample_sizes": (2.0, 3)}, "sample_sizes must be an integer"),
         ({"lr": float("inf")}, "lr must be above 0 and finite"),
         ({"weight_decay": float("nan")}, "weight_decay must be at least 0 and finite"),
         ({"seed": 2**70}, "seed must be below"),
@@ -170,12 +170,12 @@ def test_splits_take_arrays_and_lists_and_refuse_row_numbers_as_masks() -> None:
     [
         (
             {"num_walks": 3},
-            "num_walks has no effect with task='supervised'; it needs task='unsupervised' or task='joint'",
+            "num_walks has no effect with task='supervised'; it needs task='unsupervised' or",
         ),
         ({"negatives_per_pair": True}, "negatives_per_pair has no effect with task='supervised'"),
         (
-            {"task": "unsupervised", "supervised_weight": 2.0},
-            "supervised_weight has no effect with task='unsupervised'",
+            {"supervised_weight": 2.0},
+            "supervised_weight has no effect with task='supervised'; it needs task='joint'",
         ),
         ({"task": "unsupervised", "head_scale": True}, "head_scale has no effect with task='unsupervised'"),
         ({"hidden_dim": 7}, "hidden_dim has no effect with aggregator='mean'; it needs aggregator='pool'"),
@@ -195,9 +195,7 @@ def test_settings_with_an_effect_are_no_warning() -> None:
 
 def test_patience_without_validation_nodes_is_refused() -> None:
     graph = planted_graph()
-    with pytest.raises(
-        ConfigError, match="patience watches validation F1, and the split has no labeled validation node"
-    ):
+    with pytest.raises(ConfigError, match="the split has no labeled validation node"):
         gs.train(graph, gs.Split.random(120, (0.8, 0.0, 0.2), 0), patience=2, **SMALL)
 
 
