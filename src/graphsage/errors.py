@@ -50,6 +50,10 @@ class StoreError(GraphSageError):
     pass
 
 
+class DataWarning(UserWarning):
+    """Data is read in a way that may not be meant, or not all of it is used."""
+
+
 class LostRankError(GraphSageError):
     pass
 

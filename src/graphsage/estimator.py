@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphsage.errors import DataError
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.split import NONE, TRAIN, Split
 from graphsage.training.config import Config
 from graphsage.training.train import train
@@ -120,7 +120,7 @@ class GraphSageClassifier(ClassifierMixin, _GraphSage):  # type: ignore[misc]
             raise DataError(f"X has {len(rows)} rows and y {len(answers)}; they must go together")
         if answers.ndim == 2 and answers.shape[1] > 1:
             self.classes_: Array = np.arange(answers.shape[1])
-            labels = torch.zeros(graph.num_nodes, answers.shape[1], dtype=torch.uint8)
+            labels = torch.full((graph.num_nodes, answers.shape[1]), UNKNOWN, dtype=torch.uint8)
             labels[rows] = torch.from_numpy((answers > 0).astype(np.uint8))
         else:
             answers = column_or_1d(answers, warn=True)

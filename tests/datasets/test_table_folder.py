@@ -242,7 +242,7 @@ def test_bad_cells_are_named_by_their_row_in_the_file(tmp_path: Path, column: di
     [
         ({"text": ("t",)}, "text is not read from tables larger than memory"),
         ({"time": "t"}, "time is not read"),
-        ({"multilabel": True, "label": "k"}, "one class a node"),
+        ({"label_type": "labels", "label": "k"}, "one class a node"),
         ({"unknown_nodes": "add"}, "drop such edges"),
         ({"vectors": ("m.npz",)}, r"sparse \.npz files"),
     ],

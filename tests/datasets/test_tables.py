@@ -96,19 +96,23 @@ def test_edges_to_unknown_nodes_are_counted_and_shown(make: Any) -> None:
 
 def test_dropped_edges_take_their_times_with_them(make: Any) -> None:
     edges = {"source": ["c", "?", "nan"], "target": ["d", "c", "2048"], "when": ["7", "8", "9"]}
-    data = make(edges=edges, edge_time="when", unknown_nodes="drop", directed=True)
+    data = make(
+        {**NODES, "t": list("1234")}, edges=edges, time="t", edge_time="when", unknown_nodes="drop", directed=True
+    )
     assert data.graph.edge_time.tolist() == [9, 7]
 
 
 def test_many_labels_are_lists_or_joined_by_a_sign(make: Any) -> None:
     tags = [["b", "a"], [], ["a"], ["c"]]
-    for suffix, cells in ((".parquet", tags), (".csv", [";".join(tag) for tag in tags])):
-        data = make({**NODES, "tags": cells}, suffix=suffix, label="tags")
+    for suffix, cells in ((".parquet", tags), (".csv", [";".join(tag) or "[]" for tag in tags])):
+        data = make({**NODES, "tags": cells}, suffix=suffix, label="tags", label_type="labels")
         assert data.graph.class_names == ("a", "b", "c")
         assert data.graph.labels.tolist() == [[1, 1, 0], [0, 0, 0], [1, 0, 0], [0, 0, 1]]
     joined = {**NODES, "tags": ["b|a", "", "a", "c"]}
-    assert make(joined, label="tags", label_separator="|").graph.labels.shape == (4, 3)
-    assert make(joined, label="tags", label_separator="|", multilabel=False).graph.class_names == ("a", "b|a", "c")
+    many = make(joined, label="tags", label_separator="|", label_type="labels")
+    assert many.graph.labels.tolist() == [[1, 1, 0], [255, 255, 255], [1, 0, 0], [0, 0, 1]]
+    assert many.graph.class_counts() == [2, 1, 1]
+    assert make(joined, label="tags", label_separator="|", label_type="class").graph.class_names == ("a", "b|a", "c")
 
 
 def test_a_split_column_is_the_default_split(make: Any) -> None:
@@ -173,7 +177,7 @@ def test_classes_that_only_test_nodes_have_are_counted(make: Any) -> None:
     parts = {**NODES, "part": ["train", "test", "test", "test"]}
     data = make({**parts, "kind": ["x", "x", "z", "z"]}, label="kind", split_column="part")
     assert new_labels_only_in(data, data.split()) == {"z": 2}
-    many = make({**parts, "kind": ["x;y", "x", "z;y", "z"]}, label="kind", split_column="part")
+    many = make({**parts, "kind": ["x;y", "x", "z;y", "z"]}, label="kind", label_type="labels", split_column="part")
     assert new_labels_only_in(many, many.split()) == {"z": 2}
 
 

@@ -18,7 +18,7 @@ def rows(*numbers: int) -> Any:
 def test_a_missing_number_is_the_training_median_and_marked() -> None:
     fitted = Numeric().fit({"size": ["4", "", "2", "10", "1000"]}, rows(0, 1, 2, 3))
     assert fitted.median == 4
-    assert fitted.transform({"size": [None, "NA", 7, float("nan"), "-1.5"]}).tolist() == [
+    assert fitted.transform({"size": [None, " ", 7, float("nan"), "-1.5"]}).tolist() == [
         [4, 1],
         [4, 1],
         [7, 0],
@@ -45,6 +45,8 @@ def test_a_heavy_tail_is_taken_as_a_logarithm_with_its_sign() -> None:
     [
         (["1", "x"], "column 'size' row 2 is 'x', not a number"),
         (["1", "1_000"], "row 2 is '1_000', not a number"),
+        (["1", "NA"], "row 2 is 'NA', not a number; if it means a missing value, give missing='NA'"),
+        (["nan", "1"], "row 1 is 'nan', not a number; if it means a missing value, give missing='nan'"),
         ([1, [2]], r"row 2 is \[2\], not a number"),
         (["inf", "1"], "row 1 is infinite"),
         (np.array([1, np.inf]), "row 2 is infinite"),

@@ -147,7 +147,7 @@ BAD = [
     Bad("no source column", ("edges.csv has no column called source",), edges=EDGES.replace(b"source", b"u")),
     Bad("no such label", ("nodes.csv has no column 'sort'; its columns are 'id', 'kind'",), words=("--label", "sort")),
     Bad("no such text", ("nodes.csv has no column 'body'",), words=("--text", "body")),
-    Bad("no such edge time", ("edges.csv has no column 'when'",), words=("--edge-time", "when")),
+    Bad("no such edge time", ("edges.csv has no column 'hour'",), words=("--time", "when", "--edge-time", "hour")),
     Bad(
         "source is target",
         ("edges.csv: source and target are the same column, 'source'",),
@@ -292,10 +292,35 @@ BAD = [
         words=("--label", "kind", "--numeric", "size", "--split-column", "part"),
     ),
     Bad(
+        "a number that may be missing",
+        ("nodes.csv column 'size' row 3 is 'NA', not a number; if it means a missing value, give --missing NA",),
+        nodes=nodes(size=["1", "NA", "3"]),
+        words=("--label", "kind", "--numeric", "size"),
+    ),
+    Bad(
+        "numbers to predict",
+        (
+            "nodes.csv column 'size' holds numbers with a fraction (1.5), and regression is not supported yet",
+            "give --label-type class",
+        ),
+        nodes=nodes(size=["1", "1.5", "3"]),
+        words=("--label", "size"),
+    ),
+    Bad(
+        "a split as a feature",
+        ("column 'part' is the split column",),
+        words=("--label", "kind", "--split-column", "part", "--categorical", "part"),
+    ),
+    Bad(
+        "edge times without times",
+        ("--edge-time has no effect without --time",),
+        words=("--label", "kind", "--edge-time", "day"),
+    ),
+    Bad(
         "numbers all missing",
         ("column 'size' has no number in any training row",),
         nodes=nodes(size=["", "NA", "3"]),
-        words=("--label", "kind", "--numeric", "size", "--split-column", "part"),
+        words=("--label", "kind", "--numeric", "size", "--split-column", "part", "--missing", "NA"),
     ),
     Bad(
         "a date that is none",

@@ -2,6 +2,7 @@
 
 import re
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from graphs import edge_lists, facts
 from graphsage.datasets.table_folder import build_large
 from graphsage.datasets.tables import open_tables
-from graphsage.errors import DataError
+from graphsage.errors import ConfigError, DataError, DataWarning
 from graphsage.graph.graph import Graph
 from graphsage.inference.new_rows import attach
 from graphsage.tables.spec import TableSpec
@@ -59,10 +60,14 @@ def text_tables(draw: Callable[..., Any]) -> tuple[Columns, Columns, dict[str, A
             st.one_of(word, st.sampled_from(["nan", "NA", "007", "7", "null"])), min_size=n, max_size=n, unique=True
         )
     )
-    number = st.sampled_from(["1", "", "NA", "-2.5", "1e3", " 7"])
+    kind = st.sampled_from(["x", " y", "", "10", "9", "NA"])
+    number = st.sampled_from(["1", "", "NA", " NA", "-2.5", "1e3", " 7"])
     nodes = {
         "t": ids,
-        "kind": ["x", *draw(st.lists(st.sampled_from(["x", " y", "", "10", "9"]), min_size=n - 1, max_size=n - 1))],
+        "kind": [
+            "x",
+            *draw(st.lists(kind, min_size=n - 1, max_size=n - 1)),
+        ],
         "f1": draw(st.lists(number, min_size=n, max_size=n)),
         "f2": draw(st.lists(number, min_size=n, max_size=n)),
         "color": draw(st.lists(st.sampled_from(["red", "nan", ""]), min_size=n, max_size=n)),
@@ -76,6 +81,7 @@ def text_tables(draw: Callable[..., Any]) -> tuple[Columns, Columns, dict[str, A
         "numeric": ("f*",),
         "categorical": ("color",),
         "split_column": "part",
+        "missing": ("NA",),
         "directed": draw(st.booleans()),
     }
     return nodes, ends, roles
@@ -95,7 +101,9 @@ def test_every_source_gives_the_same_data(tables: tuple[Columns, Columns, dict[s
             found.append((facts(data.graph), codes, {name: repr(list(c)) for name, c in data.columns.items()}))
     assert found[0] == found[1]
     assert list(data.columns) == ["f1", "f2", "color"]
-    plain = Graph.from_arrow(nodes=nodes, edges=edges, id="t", source="t", label="kind", directed=roles["directed"])
+    plain = Graph.from_arrow(
+        nodes=nodes, edges=edges, id="t", source="t", label="kind", missing="NA", directed=roles["directed"]
+    )
     assert facts(plain) == found[0][0]
 
 
@@ -170,3 +178,68 @@ def test_patterns_choose_columns_that_have_no_other_role() -> None:
     assert data.about["tables"]["numeric"] == ("f1", "f2", "[f]")
     with pytest.raises(DataError, match=r"nodes has no column that matches 'g\*'; its columns are 'id', 'f1'"):
         open_tables(TableSpec(nodes=nodes, edges={"source": [1], "target": [2]}, text=("g*",)))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_unknown_labels_and_no_labels_mean_the_same_in_every_source(source: str, tmp_path: Path) -> None:
+    sets: list[Any] = [["a"], [], None, ["b", "a"]]
+    if source.startswith((".csv", ".tsv")):
+        sets = ["a", "[]", "", "b;a"]
+    nodes = made(source, tmp_path, "n", {"id": ["1", "2", "3", "4"], "tags": sets})
+    edges = made(source, tmp_path, "e", {"source": ["1"], "target": ["2"]})
+    data = open_tables(TableSpec(nodes=nodes, edges=edges, label="tags", label_type="labels"))
+    unknown = [255, 255]
+    assert data.graph.labels is not None
+    assert data.graph.labels.tolist() == [[1, 0], [0, 0], unknown, [1, 1]]
+    if source in IN_MEMORY:
+        plain = Graph.from_arrow(edges, nodes, label="tags")
+        assert facts(plain) == facts(data.graph)
+        assert facts(Graph.from_arrow(*plain.to_arrow())) == facts(plain)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_columns_that_are_not_used_are_listed_once_by_every_reader(source: str, tmp_path: Path) -> None:
+    nodes = made(source, tmp_path, "n", {"id": ["1", "2"], "kind": ["x", "y"], "color": ["r", "g"], "size": [1, 2]})
+    edges = made(source, tmp_path, "e", {"source": ["1"], "target": ["2"], "weight": [3], "type": ["cites"]})
+    names = r"columns that are not used: \S+: 'color', 'size'; \S+: 'weight', 'type'$"
+    spec = TableSpec(nodes=nodes, edges=edges, label="kind")
+    readers: list[Callable[[], Any]] = [
+        lambda: open_tables(spec),
+        lambda: build_large(spec, tmp_path / "graph", memory=10**9),
+        lambda: Graph.from_arrow(edges, nodes, label="kind"),
+    ]
+    for read in readers:
+        with pytest.warns(DataWarning, match=names) as caught:
+            read()
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+
+
+def test_a_used_column_is_not_listed() -> None:
+    spec = TableSpec(nodes={"id": [1, 2], "f1": [1, 2]}, edges={"source": [1], "target": [2]}, numeric="f*")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_tables(spec)
+
+
+def test_one_name_is_one_column() -> None:
+    spec = TableSpec(nodes="n.csv", edges="e.csv", text="notes", vectors=Path("x.npy"), time_order="old")
+    assert (spec.text, spec.vectors, spec.time_order) == (("notes",), ("x.npy",), ("old",))
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        (
+            {"split_column": "part", "categorical": ("part",)},
+            "column 'part' is the split column; it cannot be a feature",
+        ),
+        ({"label_type": "labels"}, "label_type has no effect without label"),
+        ({"text_dim": 3}, "text_dim has no effect without text"),
+        ({"label": "kind", "label_type": "number"}, "label_type must be one of class, labels; got 'number'"),
+        ({"edge_time": "when"}, "edge_time has no effect without time"),
+    ],
+)
+def test_roles_without_effect_or_sense_are_refused(roles: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        open_tables(TableSpec(nodes={"id": [1]}, edges={"source": [1], "target": [1], "when": [1]}, **roles))

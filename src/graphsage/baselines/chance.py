@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import DataError
+from graphsage.graph.graph import known_labels
 
 Array = npt.NDArray[Any]
 
@@ -13,11 +14,11 @@ Array = npt.NDArray[Any]
 def random_classifier(labels: Array, train: Array, test: Array, seed: int = 0) -> Array:
     """Classes (len(test),), or 0 and 1 for each label (len(test), C), drawn with the frequencies of rows `train`.
 
-    A node of unknown class (-1) says nothing about the frequencies. Many labels are drawn each on its own.
+    A node of unknown class or labels is left out. Many labels are drawn each on its own.
     """
     from sklearn.dummy import DummyClassifier
 
-    known = labels[train] if labels.ndim == 2 else labels[train][labels[train] >= 0]
+    known = labels[train][known_labels(labels[train])]
     if not len(known):
         raise DataError("no training node has a label, so there are no class frequencies to draw from")
     model = DummyClassifier(strategy="stratified", random_state=seed)

@@ -65,9 +65,7 @@ def logistic_scores(graph: Graph, split: Split) -> dict[str, float]:
     if graph.labels is None or graph.features is None:
         raise DataError("logistic regression needs labels and features, and the graph lacks one of them")
     x, labels = graph.features.numpy(), graph.labels.numpy()
-    train, test = (split.nodes(part).numpy() for part in ("train", "test"))
-    if not graph.multilabel:
-        train, test = train[labels[train] >= 0], test[labels[test] >= 0]
+    train, test = (graph.labeled(split.nodes(part)).numpy() for part in ("train", "test"))
     tables = {
         "logistic regression on features": x,
         "logistic regression on features + 2 hops of neighbor means": inductive_features(graph, split, x, 2),

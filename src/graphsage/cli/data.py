@@ -54,6 +54,8 @@ def check_free(out: Path, overwrite: bool, ours: Callable[[Path], bool] | None =
         "delimiter",
         "vectors",
         "label",
+        "label_type",
+        "missing",
         "split_column",
     )
 )

@@ -2,7 +2,6 @@
 
 import filecmp
 import shutil
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -201,11 +200,8 @@ def _check_head(model: "Model") -> None:
 
 def _attached(model: "Model", graph: "Graph | None", nodes: Nodes) -> "tuple[Graph, Tensor]":
     """The graph with the new rows, and the rows of the new nodes."""
-    with working("reading new rows"), warnings.catch_warnings(record=True) as remarks:
-        warnings.simplefilter("always")
+    with working("reading new rows"):
         attached = model.attach(graph, nodes.new_nodes, nodes.new_edges)
-    for remark in remarks:
-        say(f"warning: {remark.message}")
     if attached.dropped_edges:
         say(f"warning: {attached.dropped_edges:,} new edges to unknown nodes are dropped")
     return attached.graph, attached.rows

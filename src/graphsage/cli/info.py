@@ -126,7 +126,9 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
 
 
 def _unlabeled(labels: Any) -> int | None:
-    return None if labels is None else int((labels < 0).sum()) if labels.dim() == 1 else 0
+    from graphsage.graph.graph import known_labels
+
+    return None if labels is None else int((~known_labels(labels)).sum())
 
 
 def _class_counts(data: "Dataset") -> list[dict[str, Any]] | None:
@@ -134,10 +136,7 @@ def _class_counts(data: "Dataset") -> list[dict[str, Any]] | None:
     graph = data.graph
     if graph.labels is None:
         return None
-    if graph.multilabel:
-        counts = graph.labels.long().sum(dim=0).tolist()
-    else:
-        counts = graph.labels[graph.labels >= 0].bincount(minlength=graph.num_classes).tolist()
+    counts = graph.class_counts()
     names = graph.class_names or tuple(map(str, range(len(counts))))
     listed = [{"name": name, "nodes": count} for name, count in zip(names, counts, strict=True)]
     return sorted(listed, key=lambda one: -one["nodes"])

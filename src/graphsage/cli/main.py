@@ -12,7 +12,7 @@ from graphsage import __version__
 from graphsage.cli import data, demo, embed, evaluate, info, live, plan, plot, reproduce, search, serve, sweep, train
 from graphsage.cli.options import RENAMED, App
 from graphsage.cli.output import say
-from graphsage.errors import GraphSageError, LostRankError, is_interrupt, messages_name_flags
+from graphsage.errors import DataWarning, GraphSageError, LostRankError, is_interrupt, messages_name_flags
 
 LEARN, USE, SERVE, LOOK = "Learn", "Use a model", "Serve", "Look around"
 
@@ -78,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with messages_name_flags(), warnings.catch_warnings():
             warnings.showwarning = _warned(warnings.showwarning)
+            warnings.simplefilter("always", DataWarning)
             code = app(args=given, prog_name="graphsage", standalone_mode=False, obj=given)
     except GraphSageError as error:
         return _failed(str(error), 3 if isinstance(error, LostRankError) else 2, reported=error.reported)
@@ -99,11 +100,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _warned(show: Callable[..., None]) -> Callable[..., None]:
-    """Prints warnings of the library as one line, and passes others on to `show`."""
+    """Prints warnings of the library as one line (those of rank 0), and passes others on to `show`."""
 
     def showwarning(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
-        if category is UserWarning:
-            say(f"warning: {message}")
+        if category in (UserWarning, DataWarning):
+            if os.environ.get("RANK", "0") == "0":
+                say(f"warning: {message}")
         else:
             show(message, category, *rest, **options)
 

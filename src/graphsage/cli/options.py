@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from graphsage.errors import ConfigError
-from graphsage.tables.spec import FEATURES, ID, SOURCE, TARGET, TEXT_METHODS, UNKNOWN_NODES, TableSpec
+from graphsage.tables.spec import FEATURES, ID, LABEL_TYPES, SOURCE, TARGET, TEXT_METHODS, UNKNOWN_NODES, TableSpec
 
 _TAG = re.compile(r"(\\*)(\[[a-z#/@][^[]*?])")  # as in rich.markup.escape, which takes 14 ms to import
 
@@ -118,7 +118,7 @@ Part = Annotated[
 ]
 
 RENAMED = {
-    "train": {"--date": "--dates"},
+    "train": {"--date": "--dates", "--multilabel": "--label-type labels", "--no-multilabel": "--label-type class"},
     "embed": {
         "--alone": "--new-only",
         "--nodes": "--node-ids",
@@ -265,7 +265,16 @@ def _metavar(hint: Any, default: Any) -> str:
 
 PANELS = {
     "Your tables": ("edges", "nodes", "id", "source", "target", "unknown_nodes", "directed", "delimiter"),
-    "Columns": ("label", "label_separator", "multilabel", "text_method", "text_dim", "text_model", *FEATURES),
+    "Columns": (
+        "label",
+        "label_type",
+        "label_separator",
+        "text_method",
+        "text_dim",
+        "text_model",
+        *FEATURES,
+        "missing",
+    ),
     "Splits of tables": (
         "time",
         "edge_time",
@@ -286,7 +295,7 @@ def with_tables(only: Collection[str] | None = None) -> Callable[[Any], Any]:
     return with_settings(
         TableSpec,
         panels,
-        choices={"unknown_nodes": UNKNOWN_NODES, "text_method": TEXT_METHODS},
+        choices={"unknown_nodes": UNKNOWN_NODES, "label_type": LABEL_TYPES, "text_method": TEXT_METHODS},
         defaults={
             "id": ", ".join(ID),
             "source": ", ".join(SOURCE),
@@ -304,6 +313,8 @@ def with_tables(only: Collection[str] | None = None) -> Callable[[Any], Any]:
             "val_until": "TIME",
             **dict.fromkeys(COLUMNS, "COLUMN"),
             "vectors": "COLUMN|FILE",
+            "label_type": "class|labels",
+            "missing": "WORD",
         },
-        repeated=FEATURES,
+        repeated=(*FEATURES, "missing"),
     )

@@ -46,19 +46,19 @@ def _columns(data: "Dataset", split: "Split") -> list[str]:
 
 
 def _classes(data: "Dataset", spec: "TableSpec") -> list[str]:
+    from graphsage.graph.graph import known_labels
+
     graph = data.graph
     if graph.labels is None or graph.class_names is None:
         return ["classes none"]
-    if graph.multilabel:
-        counts, unknown = graph.labels.long().sum(dim=0).tolist(), int((graph.labels.sum(dim=1) == 0).sum())
-    else:
-        known = graph.labels >= 0
-        counts, unknown = graph.labels[known].bincount(minlength=graph.num_classes).tolist(), int((~known).sum())
-    ranked = sorted(zip(graph.class_names, counts, strict=True), key=lambda one: -one[1])
+    unknown = int((~known_labels(graph.labels)).sum())
+    ranked = sorted(zip(graph.class_names, graph.class_counts(), strict=True), key=lambda one: -one[1])
     what = "labels" if graph.multilabel else "classes"
     shown = ", ".join(f"{name} {count:,}" for name, count in ranked[:SHOWN])
     rest = f", {len(ranked) - SHOWN} more down to {ranked[-1][1]:,}" if len(ranked) > SHOWN else ""
-    none = f"; {unknown:,} nodes without" if unknown else ""
+    empty = int((graph.labels == 0).all(dim=1).sum()) if graph.multilabel else 0
+    none = f"; {empty:,} nodes without labels" if empty else ""
+    none += f"; unknown for {unknown:,} nodes, which are not trained on or scored" if unknown else ""
     return [f"{what:<7} {len(ranked)} in {spec.label}: {shown}{rest}{none}"]
 
 
@@ -78,10 +78,10 @@ def check_classes(data: "Dataset", spec: "TableSpec", split: "Split") -> None:
     graph = data.graph
     if graph.labels is None:
         raise DataError("classes are to be learned: say which column is the label, or use --task unsupervised")
-    if graph.multilabel:
+    nodes = graph.labeled(split.nodes("train"))
+    if graph.multilabel and len(nodes):
         return
-    labels = graph.labels[split.nodes("train")]
-    seen = sorted(set(labels[labels >= 0].tolist()))
+    seen = sorted(set(graph.labels[nodes].flatten().tolist()))
     if len(seen) < 2:
         found = f"one class, {(graph.class_names or ())[seen[0]]!r}," if seen else "no class"
         raise DataError(f"{spec.nodes} column {spec.label!r} has {found} among the training nodes; two are needed")

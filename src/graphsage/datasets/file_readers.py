@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from graphsage.errors import DataError
 from graphsage.graph.convert.scipy import from_scipy
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.npz import Archive, read_sparse
 from graphsage.graph.storage import load_array
 from graphsage.tables.messages import shown
@@ -72,7 +72,7 @@ def read_classes(path: Path, ids: Sequence[Any], needed: npt.NDArray[np.bool_]) 
         if value is None:
             if needed[row]:
                 raise DataError(f"{path} has no entry for node {name!r}; every node of the split needs one")
-            values[row] = -1 if width is None else [0] * width
+            values[row] = -1 if width is None else [UNKNOWN] * width
         elif width is None:
             if type(value) is not int or not -1 <= value < _MAX_CLASSES:
                 raise DataError(f"{path}: the class of node {name!r} must be a number from 0 on; got {shown(value)}")

@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -11,17 +12,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphsage.atomic import atomic_folder, writing
 from graphsage.datasets.tables import SPLIT_CODES
-from graphsage.errors import ConfigError, DataError, one_of, setting
+from graphsage.errors import ConfigError, DataError, DataWarning, one_of, setting
 from graphsage.graph.external.csr import EdgeSort
 from graphsage.graph.external.row_file import Array, RowFile, RowWriter
 from graphsage.graph.external.size import shown_size
 from graphsage.graph.split import TRAIN
 from graphsage.graph.storage import FORMAT, is_graph_folder
 from graphsage.tables import values
-from graphsage.tables.columns import Classes, cells, has_many, read_split
+from graphsage.tables.columns import Classes, cells, has_several, is_list, read_split
 from graphsage.tables.ids import EXAMPLES, UnknownNodes, edge_batches, id_arrays, ids, repeated_ids
 from graphsage.tables.messages import CellError, Place
 from graphsage.tables.source import Table, as_table
@@ -68,7 +70,7 @@ def _check(spec: TableSpec, memory: int, feature_type: str) -> None:
             raise ConfigError(f"{name} is not read from tables larger than memory; give vectors, or build in memory")
     if any(name.endswith(".npz") for name in spec.vectors):
         raise ConfigError("sparse .npz files are not read from disk in pieces; give a .npy file or a column of lists")
-    if spec.multilabel:
+    if spec.label_type == "labels":
         raise ConfigError("many labels need memory for all of them; graphs larger than memory have one class a node")
     if spec.unknown_nodes == "add" and spec.nodes is not None:
         raise ConfigError(
@@ -97,6 +99,7 @@ class _Build:
         self.kind: Any = None
         self.n = self.stored = 0
         self.widths: dict[str, int] = {}
+        self.remarks: list[str] = []
         self.class_names: tuple[str, ...] | None = None
         self._class_of: Array = np.empty(0, np.int64)
         self.unknown = UnknownNodes(self.edges.place, self.ends)
@@ -106,6 +109,7 @@ class _Build:
     def run(self) -> Built:
         with self._files:  # on an error files are closed, otherwise finished
             if self.spec.nodes is None:
+                self.remarks += self.spec.unused(None, self.edges)
                 self._nodes_of_edges()
             else:
                 self._read_nodes(as_table(self.spec.nodes, "nodes", self.spec.delimiter, BATCH_ROWS))
@@ -118,6 +122,8 @@ class _Build:
         if self.class_names is not None:
             self._number_classes()
         self._write_about()
+        for remark in self.remarks:
+            warnings.warn(remark, DataWarning, stacklevel=4)
         return Built(self.n, self.stored, sum(self.widths.values()), len(self.class_names or ()), self.unknown.edges)
 
     def _write(self, name: str, rows: Array, dtype: Any) -> None:
@@ -135,8 +141,10 @@ class _Build:
     def _read_nodes(self, table: Table) -> None:
         spec = self.spec = self.spec.for_nodes(table)
         assert spec.id is not None
+        self.remarks += spec.unused(table, self.edges)
+        table = table.with_missing(spec.missing, (spec.id,))
         files = {name: RowFile(Path(name)) for name in spec.vectors if is_vector_file(name)}
-        classes = None if spec.label is None else Classes(spec.label)
+        classes = None if spec.label is None else Classes(spec.label, spec.label_type is not None)
         trains = False
         for batch in table.batches([name for name in dict.fromkeys(spec.columns) if name not in files]):
             with table.place.naming(self.n):
@@ -165,11 +173,15 @@ class _Build:
                 raise DataError(f"column {spec.split_column!r} puts no row into train")
             if classes is not None:
                 self.class_names, self._class_of = classes.numbering()
+                self.remarks += [f"{table} {remark}" for remark in classes.remarks]
 
     def _codes(self, classes: Classes, array: Any) -> Array:
-        if has_many(array, self.spec.label_separator):
-            many = [row for row in range(len(array)) if has_many(array[row : row + 1], self.spec.label_separator)]
-            raise CellError(classes.name, many[0], "has many labels; graphs larger than memory have one class per node")
+        words = pc.utf8_trim_whitespace(array) if pa.types.is_large_string(array.type) else None
+        if is_list(array.type) or (words is not None and self.spec.label_type is None):
+            several = pa.array([True]) if words is None else has_several(words, self.spec.label_separator)
+            if (row := pc.index(several, True).as_py()) >= 0:
+                problem = "has many labels; graphs larger than memory have one class per node"
+                raise CellError(classes.name, row, problem)
         return classes.add(array)
 
     def _number_classes(self) -> None:

@@ -1,5 +1,6 @@
 """Two tables in memory -> a data set: the graph, its splits, and the columns that become features."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import torch
 
 from graphsage.datasets.dataset import Dataset
 from graphsage.datasets.file_readers import read_vector_file
-from graphsage.errors import ConfigError, DataError, setting
+from graphsage.errors import ConfigError, DataError, DataWarning, setting
 from graphsage.features.columns import Categorical, Dates, Numeric, Ready
 from graphsage.features.pipeline import FeaturePlan, Step
 from graphsage.features.recipe import Column, Recipe
@@ -38,8 +39,12 @@ _READ: dict[str, Any] = {  # the cells of a column, and how a recipe wants them
 def open_tables(spec: TableSpec) -> Dataset:
     """The data set that `spec` describes. Splits: `given` (a split column), `time` (a time column) and `random`; the
     first of them that there is, is the default."""
+    if spec.edge_time is not None and spec.time is None:
+        raise ConfigError(f"{setting('edge_time')} has no effect without {setting('time')}; name that column too")
     read = read_tables(spec, SPLIT_CODES)
     spec = read.spec
+    for remark in read.remarks:
+        warnings.warn(remark, DataWarning, stacklevel=2)
     n, found = len(read.edges.known), read.edges
     columns = _feature_columns(read)
     graph = from_edges(
@@ -140,11 +145,5 @@ def new_labels_only_in(data: Dataset, split: Split, part: str = "test") -> dict[
     if graph.labels is None:
         return {}
     names: Sequence[str] = graph.class_names or tuple(map(str, range(graph.num_classes)))
-    counts = []
-    for nodes in (split.nodes("train"), split.nodes(part)):
-        labels = graph.labels[nodes]
-        summed = (
-            labels.long().sum(dim=0) if graph.multilabel else torch.bincount(labels[labels >= 0], minlength=len(names))
-        )
-        counts.append(summed.tolist())
+    counts = [graph.class_counts(split.nodes(each)) for each in ("train", part)]
     return {name: here for name, seen, here in zip(names, *counts, strict=True) if here and not seen}

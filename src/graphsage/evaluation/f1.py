@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import DataError
+from graphsage.graph.graph import known_labels
 
 
 @dataclass(frozen=True)
@@ -18,13 +19,13 @@ class F1:
 
 def f1_scores(truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> F1:
     """(N,) classes or (N, C) of 0 and 1. Micro counts all (node, label) pairs together; macro averages the labels that
-    occur in the truth or in the predictions. A node of unknown class (-1) does not count."""
+    occur in the truth or in the predictions. A node of unknown class (-1) or labels (UNKNOWN) does not count."""
     truth, predicted = np.asarray(truth), np.asarray(predicted)
     if truth.shape != predicted.shape:
         raise DataError(f"truth and predictions must have one shape; got {truth.shape} and {predicted.shape}")
+    known = known_labels(truth)
+    truth, predicted = truth[known], predicted[known]
     if truth.ndim == 1:
-        known = truth >= 0
-        truth, predicted = truth[known], predicted[known]
         classes = np.union1d(truth, predicted)
         truth, predicted = truth[:, None] == classes, predicted[:, None] == classes
     if not len(truth):

@@ -15,7 +15,7 @@ from graphsage.baselines.deepwalk import attached
 from graphsage.datasets.dataset import Dataset
 from graphsage.errors import ConfigError, DataError
 from graphsage.features.recipe import Column
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import Graph, known_labels
 from graphsage.graph.split import NONE, TRAIN, VAL, Split, training_graph, with_validation
 from graphsage.kernels.random import Stream, derive, uniform
 
@@ -104,8 +104,7 @@ def opened(source: Source) -> Named:
             f"--data {source.name}: there are no features, and the experiments compare with them; give "
             "vectors (`graphsage data build tables --vectors COLUMN`)"
         )
-    train = graph.labels[split.nodes("train")]
-    if not len(train) or not (graph.multilabel or bool((train >= 0).any())):
+    if not len(graph.labeled(split.nodes("train"))):
         raise ConfigError(f"--data {source.name}: no training node has a label, and every experiment learns from them")
     trains = split.codes == TRAIN
     rows, columns = graph.edge_rows, graph.indices
@@ -149,7 +148,7 @@ def _debian_folder(source: Source) -> Path | None:
 
 def _note(source: Source, graph: Graph) -> str:
     if source.name == "ppi" and graph.labels is not None and graph.multilabel:
-        density = float(graph.labels.float().mean())
+        density = float(graph.labels[known_labels(graph.labels)].float().mean())
         whose = "the released" if abs(density - RELEASED_DENSITY) < 0.002 else "re-derived"
         return f"{whose} labels (density {density:.3f}; the release has {RELEASED_DENSITY})"
     if source.name == "setmm":

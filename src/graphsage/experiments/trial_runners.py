@@ -123,10 +123,7 @@ def known_labels(data: Named) -> tuple[Array, dict[str, Array]]:
     """Labels, and the rows of each part whose label is known."""
     assert data.graph.labels is not None
     labels: Array = data.graph.labels.numpy()
-    parts = {part: data.split.nodes(part).numpy() for part in ("train", "val", "test")}
-    if labels.ndim == 1:
-        parts = {part: rows[labels[rows] >= 0] for part, rows in parts.items()}
-    return labels, parts
+    return labels, {part: data.graph.labeled(data.split.nodes(part)).numpy() for part in ("train", "val", "test")}
 
 
 def probed(z: Array, data: Named, seed: int, *, tuned: bool = True) -> Result:

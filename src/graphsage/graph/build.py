@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from graphsage.errors import GraphError
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.kernels.csr import lists_of_codes, neighbor_lists
 
@@ -103,7 +103,7 @@ def with_nodes(
         table = torch.cat([graph.features, new.to(graph.features)])
     labels = None
     if graph.labels is not None:
-        unknown = graph.labels.new_full((added, *graph.labels.shape[1:]), 0 if graph.multilabel else -1)
+        unknown = graph.labels.new_full((added, *graph.labels.shape[1:]), UNKNOWN if graph.multilabel else -1)
         labels = torch.cat([graph.labels, unknown])
     grown = torch.cat([old, _shared(pairs.astype(np.int64, copy=False))])
     made = from_edges(grown, n, features=table, class_names=graph.class_names, ids=all_ids, directed=graph.directed)
@@ -247,11 +247,15 @@ def _labels(values: Any, n: int) -> Tensor:
             row = int(low[0, 0])
             raise GraphError(f"classes must be -1 (unknown) or more; node {row} has {int(tensor[row])}")
         return tensor.long()
-    odd = torch.nonzero((tensor != 0) & (tensor != 1))
+    unknown = tensor.isnan() if tensor.is_floating_point() else tensor == UNKNOWN
+    odd = torch.nonzero((tensor != 0) & (tensor != 1) & ~unknown)
     if len(odd):
         row, column = odd[0].tolist()
         raise GraphError(f"many labels must be 0 or 1; node {row} has {tensor[row, column].item()} for label {column}")
-    return tensor.to(torch.uint8)
+    some = torch.nonzero(unknown.any(dim=1) & ~unknown.all(dim=1))
+    if len(some):
+        raise GraphError(f"some labels of node {int(some[0, 0])} are unknown; give all of its labels, or none of them")
+    return tensor.to(torch.uint8).masked_fill_(unknown, UNKNOWN) if bool(unknown.any()) else tensor.to(torch.uint8)
 
 
 def _check_class_names(graph: Graph) -> None:

@@ -10,6 +10,12 @@ from torch import Tensor
 
 from graphsage.graph.convert.methods import Conversions
 from graphsage.graph.ids import NodeIds
+from graphsage.tables.values import UNKNOWN as UNKNOWN
+
+
+def known_labels(labels: Any) -> Any:
+    """Which rows of labels (N,) or (N, C), a tensor or an array, are known: (N,) of booleans."""
+    return labels >= 0 if labels.ndim == 1 else (labels[:, :1] != UNKNOWN).all(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +25,7 @@ class Graph(Conversions):
     indptr      (N + 1,) int64
     indices     (E,) int32, or int64 beyond 2^31 nodes; an undirected edge is stored in both directions
     features    (N, D) floating point, or None
-    labels      (N,) int64 classes with -1 for unknown, or (N, C) uint8 for many labels, or None
+    labels      (N,) int64 classes with -1 for unknown, or (N, C) uint8 marks with a row of UNKNOWN, or None
     class_names one name for each class or label
     ids         outside ids; None means that row numbers are the ids
     time        (N,) int64, when the node appeared
@@ -112,6 +118,21 @@ class Graph(Conversions):
         if self.labels is None:
             return 0
         return self.labels.shape[1] if self.multilabel else int(self.labels.max()) + 1
+
+    def labeled(self, nodes: Tensor) -> Tensor:
+        """Those of `nodes` whose class or labels are known."""
+        assert self.labels is not None
+        return nodes[known_labels(self.labels[nodes])]
+
+    def class_counts(self, nodes: Tensor | None = None) -> list[int]:
+        """The number of nodes per class or label, of all nodes or of some."""
+        if self.labels is None:
+            return []
+        labels = self.labels if nodes is None else self.labels[nodes]
+        known = labels[known_labels(labels)]
+        if self.multilabel:
+            return list(known.sum(dim=0, dtype=torch.int64).tolist())
+        return list(known.bincount(minlength=self.num_classes).tolist())
 
     def neighbors(self, row: int) -> Tensor:
         return self.indices[int(self.indptr[row]) : int(self.indptr[row + 1])]

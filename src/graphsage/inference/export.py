@@ -15,7 +15,7 @@ from graphsage.atomic import atomic_file
 from graphsage.datasets.dataset import Dataset
 from graphsage.errors import ConfigError, DataError
 from graphsage.graph.external.row_file import RowWriter
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import UNKNOWN, Graph, known_labels
 from graphsage.inference.model import Model
 
 Column = Sequence[Any] | npt.NDArray[Any]
@@ -50,6 +50,7 @@ def with_known_classes(model: Model, graph: Graph, name: str) -> tuple[Graph, di
     if graph.multilabel:
         labels = graph.labels.new_zeros(graph.num_nodes, len(ours))
         labels[:, places] = graph.labels
+        labels[~known_labels(graph.labels)] = UNKNOWN
     else:
         labels = torch.where(graph.labels >= 0, places[graph.labels.clamp(min=0).long()], -1)
     counts = {c: int((labels == everyone.index(c)).sum()) for c in unknown}
@@ -62,13 +63,15 @@ def embedding_columns(graph: Graph, nodes: Tensor, z: Tensor) -> dict[str, Colum
 
 
 def label_column(graph: Graph, nodes: Tensor) -> Column:
-    """The true class of each node (None where unknown), or its list of labels."""
+    """The true class of each node or its list of labels; None if unknown."""
     if graph.labels is None:
         raise DataError("the data has no labels to write; leave the label out")
     names = graph.class_names or tuple(map(str, range(graph.num_classes)))
     own = graph.labels[nodes]
     if graph.multilabel:
-        return [[names[label] for label in np.flatnonzero(row)] for row in own.numpy()]
+        known = known_labels(own).tolist()
+        rows = zip(own.numpy(), known, strict=True)
+        return _lists([[names[label] for label in np.flatnonzero(row)] if good else None for row, good in rows])
     return [names[label] if label >= 0 else None for label in own.tolist()]
 
 
@@ -80,7 +83,7 @@ def prediction_columns(model: Model, graph: Graph, nodes: Tensor, probabilities:
     if model.multilabel:
         chosen = model.decide(probabilities).bool().numpy()
         columns["labels"] = decided
-        columns["probability"] = [row[labels].tolist() for row, labels in zip(p, chosen, strict=True)]
+        columns["probability"] = _lists([row[labels].tolist() for row, labels in zip(p, chosen, strict=True)], "double")
     else:
         columns["class"] = decided
         columns["probability"] = p.max(axis=1)
@@ -91,8 +94,15 @@ def decided_column(model: Model, probabilities: Tensor) -> Column:
     """The predicted class of each node, or its list of labels."""
     names, decided = class_names(model, probabilities.shape[1]), model.decide(probabilities)
     if model.multilabel:
-        return [[names[label] for label in np.flatnonzero(row)] for row in decided.numpy()]
+        return _lists([[names[label] for label in np.flatnonzero(row)] for row in decided.numpy()])
     return [names[label] for label in decided.tolist()]
+
+
+def _lists(rows: list[Any], item: str = "string") -> Any:
+    """A column of lists, whose type does not depend on its rows: other batches may have other rows."""
+    import pyarrow as pa
+
+    return pa.array(rows, pa.list_(pa.type_for_alias(item)))
 
 
 def class_names(model: Model, count: int) -> tuple[str, ...]:
@@ -170,11 +180,12 @@ def _csv_table(columns: Batch) -> Any:
     import pyarrow as pa
 
     flat: dict[str, Any] = {}
-    for name, values in columns.items():
+    for name, column in columns.items():
+        values = column.to_pylist() if isinstance(column, pa.Array) else column
         if isinstance(values, np.ndarray) and values.ndim == 2:
             flat |= {f"{name}_{d}": values[:, d] for d in range(values.shape[1])}
-        elif len(values) and isinstance(values[0], list):
-            flat[name] = [";".join(_word(item) for item in row) for row in values]
+        elif any(isinstance(value, list) for value in values):
+            flat[name] = [None if row is None else ";".join(map(_word, row)) or "[]" for row in values]
         else:
             flat[name] = values
     return pa.table(flat)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from graphsage.errors import ConfigError, DataError, setting
+from graphsage.errors import ConfigError, DataError, DataWarning, setting
 from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.evaluation.probe import Probe
 from graphsage.features.degree import degree_features
@@ -110,7 +110,7 @@ class Model:
         known = self._own is not None
         own = self.run_data()
         if own.remark is not None and not known:
-            warnings.warn(own.remark, stacklevel=2)
+            warnings.warn(own.remark, DataWarning, stacklevel=2)
         return own.graph
 
     def run_split(self, graph: Graph | None = None) -> Split:
@@ -140,7 +140,9 @@ class Model:
         attached = attach(graph, self.features, new_nodes, new_edges, table_spec(self.about))
         if attached.ignored:
             names = ", ".join(map(repr, attached.ignored))
-            warnings.warn(f"columns of new nodes that the model does not use are ignored: {names}", stacklevel=3)
+            warnings.warn(
+                f"columns of new nodes that the model does not use are ignored: {names}", DataWarning, stacklevel=3
+            )
         return attached
 
     @torch.no_grad()
@@ -178,11 +180,11 @@ class Model:
         """`evaluate` for several parts, embedding and fitting the probe once."""
         if graph.labels is None:
             raise DataError("there are no labels to evaluate against; give a graph with labels")
-        asked = {part: labeled(graph, split.nodes(part)) for part in parts}
+        asked = {part: graph.labeled(split.nodes(part)) for part in parts}
         for part, nodes in asked.items():
             if not len(nodes):
                 raise DataError(f"the {part} part of the split has no labeled node")
-        train = labeled(graph, split.nodes("train")) if self.head is None else None
+        train = graph.labeled(split.nodes("train")) if self.head is None else None
         groups = [*asked.values(), *([] if train is None else [train])]
         embedded = torch.split(self.embed(graph, torch.cat(groups), **options), [len(nodes) for nodes in groups])
         z = dict(zip([*asked, "probe"], embedded, strict=False))
@@ -255,12 +257,6 @@ def input_tables(graph: Graph, degrees: bool, in_dim: int | None = None) -> list
     if in_dim is not None and width != in_dim:
         raise DataError(f"the model was trained on {in_dim} features a node; this graph has {width}")
     return tables
-
-
-def labeled(graph: Graph, nodes: Tensor) -> Tensor:
-    """Those of `nodes` whose class is known (all of them where nodes have many labels)."""
-    assert graph.labels is not None
-    return nodes if graph.multilabel else nodes[graph.labels[nodes] >= 0]
 
 
 def _rows(nodes: Tensor | Sequence[int], graph: Graph) -> Tensor:

@@ -89,7 +89,7 @@ def _read_nodes(
             f"{table} lacks the {what} {listed(missing)}, which the model's features need; its columns "
             f"are {listed(table.names)}"
         )
-    read = table.read(list(dict.fromkeys([name, *needed])))
+    read = table.with_missing(spec.missing, (name,)).read(list(dict.fromkeys([name, *needed])))
     if not len(read[name]):
         raise DataError(f"{table} has no row; give at least one new node")
     fresh = node_ids(read[name], name, table.place)

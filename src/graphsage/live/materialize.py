@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.ids import IntArray, NodeIds
 from graphsage.live.overlay import Overlay
 
@@ -63,7 +63,7 @@ def _labels(overlay: Overlay, rows: IntArray) -> torch.Tensor | None:
         return None
     many = labels.dim() == 2
     old = rows < overlay.base.num_nodes
-    out = labels.new_full((len(rows), *labels.shape[1:]), 0 if many else -1)
+    out = labels.new_full((len(rows), *labels.shape[1:]), UNKNOWN if many else -1)
     out[torch.from_numpy(np.flatnonzero(old))] = labels[torch.from_numpy(rows[old])]
     for row, label in overlay.labels.items():
         place = int(np.searchsorted(rows, row))

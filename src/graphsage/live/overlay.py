@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from graphsage.graph.graph import known_labels
 from graphsage.graph.ids import IntArray, node_key
 from graphsage.live.adjacency import Adjacency, BaseCap
 from graphsage.live.change import Change, Floats, NodeChange
@@ -85,9 +86,9 @@ class Overlay:
         labels = self.base.graph.labels
         if labels is None or row >= self.base.num_nodes:
             return None
-        if labels.dim() == 2:
-            return tuple(torch.nonzero(labels[row]).flatten().tolist())
-        return None if int(labels[row]) < 0 else int(labels[row])
+        if not bool(known_labels(labels[row : row + 1])):
+            return None
+        return tuple(torch.nonzero(labels[row]).flatten().tolist()) if labels.dim() == 2 else int(labels[row])
 
     def feature_rows(self, rows: IntArray) -> Tensor:
         """x_v of `rows`, (R, D) float32."""

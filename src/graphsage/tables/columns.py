@@ -15,9 +15,12 @@ import pyarrow.compute as pc
 from graphsage.errors import ConfigError, DataError, setting
 from graphsage.tables import values
 from graphsage.tables.messages import CellError, shown
-from graphsage.tables.values import Column
+from graphsage.tables.values import UNKNOWN, Column
 
 LONGEST_CLASS = 1_000  # characters
+NO_LABELS = "[]"  # in a text cell
+MOST_NUMBERS, MOST_SHARE = 50, 0.2  # more different numbers, per labeled row, are measurements
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 PARTS = {"training": "train", "valid": "val", "validation": "val"}
 _MOST = 1 << 28  # cells of a label matrix
 _DAY = 86_400
@@ -41,21 +44,23 @@ def cells(array: Any) -> Column:
 
 def number_cells(array: Any) -> Column:
     """`cells` of a numeric column. Text is parsed in one call if every cell is a plain number or empty; otherwise the
-    cells stay text, and `values.numbers` names the row that is wrong."""
-    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+    cells stay text, and `values.numbers` names the row that is wrong: `nan` is no number."""
+    if _is_text(array.type):
         with suppress(pa.ArrowInvalid):
-            return _floats(array)
-        with suppress(pa.ArrowInvalid):  # tried second: most columns have no empty cell
-            return _floats(pc.if_else(pc.equal(array, ""), pa.scalar(None, array.type), array))
+            empty = pc.equal(array, "")
+            found = pc.if_else(empty, pa.scalar(None, array.type), array) if pc.any(empty).as_py() else array
+            numbers = np.asarray(found.cast(pa.float64()).to_numpy(zero_copy_only=False))
+            if np.count_nonzero(np.isnan(numbers)) == found.null_count:
+                return numbers
     return cells(array)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def is_list(kind: Any) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
-def _floats(array: Any) -> Column:
-    return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False))
 
 
 def _distinct(array: Any, name: str, read: Callable[[Any, int], Read]) -> tuple[list[Read], npt.NDArray[np.int64]]:
@@ -74,60 +79,136 @@ def _distinct(array: Any, name: str, read: Callable[[Any, int], Read]) -> tuple[
 
 @dataclass(frozen=True)
 class Labels:
-    """`numbers`: (N,) int64 with -1 for unknown, or (N, C) of 0 and 1; `names` of the classes in order."""
+    """`numbers`: (N,) int64 with -1 for unknown, or (N, C) of 0 and 1 with UNKNOWN; `names` of the classes in order."""
 
     numbers: npt.NDArray[Any]
     names: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 class Classes:
-    """One class per node, read in batches. A cell is the name of a class; an empty cell is an unknown class."""
+    """One class per node, read in batches. A cell is the name of a class; a missing cell is an unknown class. Numbers
+    to predict are refused unless `insist`."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, insist: bool = False) -> None:
+        self.name, self.insist = name, insist
+        self.known = 0
+        """Cells that are not missing."""
         self._codes: dict[str, int] = {"": 0}
 
     def add(self, array: Any) -> npt.NDArray[np.int64]:
         """Codes of the cells, numbered by appearance; `numbering` translates them."""
         words, rows = _distinct(array, self.name, lambda value, row: _class(value, self.name, row))
-        return np.array([self._codes.setdefault(word, len(self._codes)) for word in words], np.int64)[rows]
+        codes = np.array([self._codes.setdefault(word, len(self._codes)) for word in words], np.int64)[rows]
+        self.known += int(np.count_nonzero(codes))
+        return codes
 
     def numbering(self) -> tuple[tuple[str, ...], npt.NDArray[np.int64]]:
         """The classes in order, and the class of each code (-1: unknown)."""
         names = _in_order(self._codes, self.name)
+        if not self.insist:
+            self._refuse_measurements(names)
         places = {word: place for place, word in enumerate(names)} | {"": -1}
         return names, np.array([places[word] for word in self._codes], np.int64)
 
+    @property
+    def remarks(self) -> list[str]:
+        return _like_missing(self.name, self._codes)
 
-def read_labels(array: Any, name: str, separator: str = ";", multilabel: bool | None = None) -> Labels:
-    """One class per node, or many labels if a cell is a list or contains the separator. With many labels, an empty
-    cell is a node without any."""
-    if multilabel is None:
-        multilabel = has_many(array, separator)
-    if not multilabel:
-        classes = Classes(name)
+    def _refuse_measurements(self, names: Sequence[str]) -> None:
+        """Numbers are measurements if one has a fraction, or if there are many and most occur only a few times."""
+        if not all(_NUMBER.fullmatch(word) for word in names):
+            return
+        fraction = next((word for word in names if not float(word).is_integer()), None)
+        if fraction is not None or len(names) > max(MOST_NUMBERS, MOST_SHARE * self.known):
+            what = f"{len(names):,} different numbers" if fraction is None else f"numbers with a fraction ({fraction})"
+            raise DataError(
+                f"column {self.name!r} holds {what}, and regression is not supported yet; choose another label, or "
+                f"give {setting('label_type', 'class')} to predict each number as a class"
+            )
+
+
+def read_labels(array: Any, name: str, separator: str = ";", label_type: str | None = None) -> Labels:
+    """One class per node, or a set of labels per node.
+
+    `label_type` is class or labels. None means labels if the cells are lists or most of them contain the separator. A
+    missing cell is unknown. An empty list, written `[]` in text, is a node without labels.
+    """
+    chosen = label_type
+    remarks: tuple[str, ...] = ()
+    if is_list(array.type):
+        if label_type == "class":
+            raise DataError(f"column {name!r} holds lists; give {setting('label_type', 'labels')}, or leave it out")
+    elif chosen is None:
+        chosen, remarks = _guessed_type(array, name, separator)
+    if chosen == "class":
+        classes = Classes(name, label_type is not None)
         codes = classes.add(array)
         names, table = classes.numbering()
-        return Labels(table[codes], names)
-    marks = cells(array)
-    if isinstance(marks, np.ndarray) and marks.ndim == 2 and marks.shape[1] > 1 and np.isin(marks, (0, 1)).all():
-        return Labels(marks.astype(np.uint8), tuple(map(str, range(marks.shape[1]))))  # one mark per class
+        return Labels(table[codes], names, (*remarks, *classes.remarks))
+    marks = _marks(array, name)
+    if marks is not None:
+        return Labels(marks, tuple(map(str, range(marks.shape[1]))))
     rows = [_many(cell, name, row, separator) for row, cell in enumerate(array.to_pylist())]
-    names = _in_order({word for words in rows for word in words}, name)
+    names = _in_order({word for words in rows for word in words or ()}, name)
     if len(rows) * len(names) > _MOST:
         raise DataError(f"column {name!r} has {len(names)} labels for {len(rows)} rows, too many; is it the label?")
     places = {word: place for place, word in enumerate(names)}
     numbers = np.zeros((len(rows), len(names)), np.uint8)
-    for row, words in enumerate(rows):
-        numbers[row, [places[word] for word in words]] = 1
-    return Labels(numbers, names)
+    for row, labels in enumerate(rows):
+        if labels is None:
+            numbers[row] = UNKNOWN
+        else:
+            numbers[row, [places[word] for word in labels]] = 1
+    return Labels(numbers, names, (*remarks, *_like_missing(name, names)))
 
 
-def has_many(array: Any, separator: str) -> bool:
-    """Whether a cell holds many labels."""
-    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-        return is_list(array.type)
-    return bool(pc.any(pc.match_substring(array, separator)).as_py())
+def _guessed_type(array: Any, name: str, separator: str) -> tuple[str, tuple[str, ...]]:
+    """What most cells look like, and a remark if some look otherwise."""
+    if not _is_text(array.type):
+        return "class", ()
+    words = pc.utf8_trim_whitespace(array)
+    several, known = (pc.sum(cells).as_py() or 0 for cells in (has_several(words, separator), pc.not_equal(words, "")))
+    if not several:
+        return "class", ()
+    chosen, other, read = "class", "labels", "the name of a class"
+    if 2 * several > known:
+        chosen, other, read = "labels", "class", "a set of labels"
+    remark = f"column {name!r}: {several:,} of {known:,} cells contain {separator!r} and each cell is read as {read}"
+    return chosen, (f"{remark}; if that is wrong, give {setting('label_type', other)}",)
+
+
+def has_several(words: Any, separator: str) -> Any:
+    """Which cells of text are written as a set of labels."""
+    return pc.or_(pc.match_substring(words, separator), pc.equal(words, NO_LABELS))
+
+
+def _marks(array: Any, name: str) -> npt.NDArray[np.uint8] | None:
+    """Lists of 0 and 1 of one length, above 1, as a matrix; None if the lists are something else."""
+    tests = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating)
+    if not is_list(array.type) or not any(test(array.type.value_type) for test in tests):
+        return None
+    known = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
+    lists = array.drop_null()
+    item, lengths = lists.flatten(), pc.list_value_length(lists).to_numpy(zero_copy_only=False)
+    widths = set(lengths.tolist()) - {0}
+    if len(widths) != 1 or widths == {1}:
+        return None
+    (width,) = widths
+    flat = np.asarray(item.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    if not np.isin(flat[~np.isnan(flat)], (0, 1)).all():
+        return None
+    if 0 in lengths:
+        problem = f"is an empty list, but others hold {width} marks; write {width} zeros, or null if they are unknown"
+        raise CellError(name, int(known[np.flatnonzero(lengths == 0)[0]]), problem)
+    rows = flat.reshape(-1, width)
+    unknown = np.isnan(rows)
+    partly = np.flatnonzero(unknown.any(axis=1) & ~unknown.all(axis=1))
+    if len(partly):
+        raise CellError(name, int(known[partly[0]]), "lacks some of its marks; give all, or null if they are unknown")
+    marks = np.full((len(array), width), UNKNOWN, np.uint8)
+    marks[known] = np.where(unknown, UNKNOWN, np.nan_to_num(rows))
+    return marks
 
 
 def _class(value: Any, name: str, row: int) -> str:
@@ -137,9 +218,25 @@ def _class(value: Any, name: str, row: int) -> str:
     return word
 
 
-def _many(cell: Any, name: str, row: int, separator: str) -> list[str]:
-    parts = cell if isinstance(cell, list) else values.word(cell, name, row, "a category").split(separator)
+def _many(cell: Any, name: str, row: int, separator: str) -> list[str] | None:
+    """The labels of a cell; None if they are unknown."""
+    if values.missing(cell):
+        return None
+    if isinstance(cell, list):
+        parts = cell
+    else:
+        text = values.word(cell, name, row, "a category")
+        parts = [] if text.strip() == NO_LABELS else text.split(separator)
     return [word for part in parts if (word := _class(part, name, row))]
+
+
+def _like_missing(name: str, words: Iterable[str]) -> list[str]:
+    found = [word for word in words if word.lower() in values.LIKE_MISSING]
+    if not found:
+        return []
+    return [
+        f"column {name!r}: {found[0]!r} is read as a class; if it means unknown, give {setting('missing', found[0])}"
+    ]
 
 
 def _in_order(words: Iterable[str], name: str) -> tuple[str, ...]:
@@ -183,7 +280,7 @@ class TimeScale:
         if isinstance(found, np.ndarray):
             return TimeScale(dates=found.dtype.kind == "M")
         for row, value in enumerate(found):
-            if _missing(value):
+            if values.missing(value):
                 raise CellError(name, row, "has no time; every row needs one")
             if _whole(value) is None:
                 if values.moment(value) is None:
@@ -227,7 +324,7 @@ class TimeScale:
         return None if seconds is None else math.floor(seconds)
 
     def _problem(self, value: object) -> str:
-        if _missing(value):
+        if values.missing(value):
             return "has no time; every row needs one"
         if self.order:
             return f"is {shown(value)}, which {setting('time_order')} does not have ({', '.join(self.order)})"
@@ -257,7 +354,3 @@ def _whole(value: object) -> int | None:
     else:
         return None
     return number if number is not None and abs(number) < 2**62 else None
-
-
-def _missing(value: object) -> bool:
-    return values.missing(value) or (isinstance(value, str) and not value.strip())

@@ -31,6 +31,8 @@ class ReadTables:
     time: npt.NDArray[np.int64] | None = None
     edge_time: npt.NDArray[np.int64] | None = None
     scale: TimeScale | None = None
+    remarks: tuple[str, ...] = ()
+    """What may not be meant, one sentence each."""
 
 
 def read_tables(spec: TableSpec, parts: Mapping[str, int], extra: Sequence[str] = ()) -> ReadTables:
@@ -43,13 +45,15 @@ def read_tables(spec: TableSpec, parts: Mapping[str, int], extra: Sequence[str] 
     if nodes is not None:
         spec = spec.for_nodes(nodes)
         files = [name for name in spec.vectors if is_vector_file(name)]
-        columns = nodes.read([name for name in dict.fromkeys([*spec.columns, *extra]) if name not in files])
         assert spec.id is not None
+        nodes = nodes.with_missing(spec.missing, (spec.id,))
+        columns = nodes.read([name for name in dict.fromkeys([*spec.columns, *extra]) if name not in files])
         known = node_ids(columns[spec.id], spec.id, nodes.place)
         if not len(known):
             raise DataError(f"{nodes} has no row; a graph needs at least one node")
     if spec.edge_time is not None:
         edges.need([spec.edge_time])
+    edges = edges.with_missing(spec.missing, ends)
     found = read_edges(edges, ends, known, spec.unknown_nodes, spec.edge_time)
     if found.known is None:
         raise DataError(f"{edges} has no row; a graph needs at least one node")
@@ -67,13 +71,17 @@ def read_tables(spec: TableSpec, parts: Mapping[str, int], extra: Sequence[str] 
             made = _roles(spec, columns, parts)
     if found.time is not None and spec.edge_time is not None:
         made["edge_time"] = _edge_time(edges, spec, found, made.get("scale"))
-    return ReadTables(spec, None if nodes is None else nodes.place, columns, found, added, **made)
+    labels = made.get("labels")
+    place = None if nodes is None else nodes.place
+    remarks = [f"{place} {remark}" for remark in ([] if labels is None else labels.remarks)]
+    made["remarks"] = (*spec.unused(nodes, edges, extra), *remarks)
+    return ReadTables(spec, place, columns, found, added, **made)
 
 
 def _roles(spec: TableSpec, columns: dict[str, Any], parts: Mapping[str, int]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     if spec.label is not None:
-        made["labels"] = read_labels(columns[spec.label], spec.label, spec.label_separator, spec.multilabel)
+        made["labels"] = read_labels(columns[spec.label], spec.label, spec.label_separator, spec.label_type)
     if spec.time is not None:
         made["scale"] = scale = TimeScale.of(columns[spec.time], spec.time, spec.time_order)
         made["time"] = scale.read(columns[spec.time], spec.time)

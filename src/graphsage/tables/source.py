@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphsage.errors import ConfigError, DataError, setting
 from graphsage.tables.messages import Place, listed
@@ -62,6 +63,25 @@ class Table:
                 held, count = [], 0
         if held:
             yield _joined(held)
+
+    def with_missing(self, words: Sequence[str], ids: Sequence[str]) -> "Table":
+        """The same table, in which cells that are one of `words` are null, except in the columns `ids`."""
+        if not words:
+            return self
+        wanted = pa.array(words, pa.large_string())
+
+        def without(name: str, array: Any) -> Any:
+            array = plain(array)
+            if name in ids or not pa.types.is_large_string(array.type):
+                return array
+            return pc.if_else(pc.is_in(pc.utf8_trim_whitespace(array), wanted), pa.scalar(None, array.type), array)
+
+        def batches(columns: Sequence[str]) -> Iterator[Any]:
+            for batch in self.read_batches(columns):
+                names = batch.schema.names
+                yield pa.RecordBatch.from_arrays([*map(without, names, batch.columns)], names)
+
+        return Table(self.place, self.names, batches)
 
     def read(self, columns: Sequence[str]) -> dict[str, Any]:
         """All rows of the chosen columns: name -> Arrow array."""

@@ -14,9 +14,17 @@ if TYPE_CHECKING:  # it imports pyarrow, and `graphsage train --help` reads this
     from graphsage.tables.source import Table
 
 UNKNOWN_NODES = ("error", "drop", "add")
+LABEL_TYPES = ("class", "labels")
 TEXT_METHODS = ("tfidf", "word2vec", "vectors", "sentences")
 ID = ("id", "node", "node_id", "name")
 SOURCE, TARGET = ("source", "src", "from"), ("target", "dst", "to")
+_NEEDS = {
+    "label_separator": "label",
+    "label_type": "label",
+    "text_method": "text",
+    "text_dim": "text",
+    "text_model": "text",
+}
 FEATURES = ("text", "numeric", "log_numeric", "categorical", "dates", "vectors")
 
 
@@ -40,11 +48,13 @@ class TableSpec:
     target: str | None = None
     """Column of the edge table with the target ids."""
     label: str | None = None
-    """Column of the classes. A cell with a list or a separator holds several labels."""
+    """Column of the classes, or of sets of labels. A missing cell is unknown: not trained on and not scored."""
     label_separator: str = ";"
     """Character between the labels of a cell."""
-    multilabel: bool | None = None
-    """Give each node a set of labels. Unset: if a cell holds a list or a separator."""
+    label_type: str | None = None
+    """Read a label cell as one class or as a set of labels. Unset: labels if most cells hold lists or separators."""
+    missing: tuple[str, ...] = ()
+    """Word that means a missing cell, such as NA, in every column but ids. Empty cells always do. May be repeated."""
     text: tuple[str, ...] = ()
     """Column of text, or a pattern such as 'f*'. May be repeated, like all columns that become features."""
     text_method: str = "tfidf"
@@ -94,7 +104,11 @@ class TableSpec:
             if given is not None:
                 table = str(given) if isinstance(given, str | Path) else as_table(given, name)
                 object.__setattr__(self, name, table)
+        for name in (*FEATURES, "time_order", "missing"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, tuple(map(str, [given] if isinstance(given, str | Path) else given)))
         one_of("unknown_nodes", self.unknown_nodes, UNKNOWN_NODES)
+        one_of("label_type", self.label_type or LABEL_TYPES[0], LABEL_TYPES)
         one_of("text_method", self.text_method, TEXT_METHODS)
         if self.text_method in ("vectors", "sentences") and self.text_model is None and self.text:
             raise ConfigError(
@@ -115,8 +129,12 @@ class TableSpec:
             )
         if self.val_until is not None and self.train_until is None:
             raise ConfigError(f"{setting('val_until')} needs {setting('train_until')}: training ends before validation")
-        if self.label is not None and self.label in self.features:
-            raise ConfigError(f"column {self.label!r} is the label; it cannot be a feature too")
+        for role, used in (("label", self.label), ("split column", self.split_column)):
+            if used is not None and used in self.features:
+                raise ConfigError(f"column {used!r} is the {role}; it cannot be a feature too")
+        for name, of in _NEEDS.items():
+            if getattr(self, name) != type(self).__dataclass_fields__[name].default and not getattr(self, of):
+                raise ConfigError(f"{setting(name)} has no effect without {setting(of)}; name that column too")
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -149,6 +167,15 @@ class TableSpec:
         named = {id, *self._single, *(name for name in self.features if name in nodes.names)}
         changes: dict[str, Any] = {role: matching(nodes, getattr(self, role), named) for role in FEATURES}
         return dataclasses.replace(self, id=id, **changes)
+
+    def unused(self, nodes: "Table | None", edges: "Table", extra: Sequence[str] = ()) -> list[str]:
+        """A sentence about the columns that have no role, if there are any."""
+        used: dict[Table, tuple[str | None, ...]] = {edges: (*self.ends(edges), self.edge_time)}
+        if nodes is not None:
+            used = {nodes: (*self.columns, *extra)} | used
+        left = {table: [name for name in table.names if name not in names] for table, names in used.items()}
+        shown = [f"{table}: {listed(names)}" for table, names in left.items() if names]
+        return [f"columns that are not used: {'; '.join(shown)}"] if shown else []
 
     def ends(self, edges: "Table") -> tuple[str, str]:
         """The names of the source and target columns."""

@@ -1,6 +1,7 @@
 """Cells as numbers, words, days or vectors. A cell that cannot be read is a CellError.
 
-None, an empty cell and NaN are missing values.
+A cell is missing if it is null, NaN or blank, in every kind of column. Words such as NA are values, unless the user
+names them (`TableSpec.missing`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,18 +12,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsage.errors import DataError
+from graphsage.errors import DataError, setting
 from graphsage.tables.messages import CellError, shown
 
+UNKNOWN = 255
+"""The marks of a node whose labels are unknown. A node without any label has zeros."""
 Column = Sequence[Any] | npt.NDArray[Any]
-MISSING = frozenset({"", "na", "n/a", "nan", "none", "null"})  # in a column of numbers or dates, in any case
+LIKE_MISSING = frozenset({"na", "n/a", "#n/a", "nan", "null"})  # in any case: a message asks whether they are meant so
 _LARGEST = float(np.finfo(np.float32).max)
 _DAY = 86_400
 
 
 def missing(value: Any) -> bool:
-    """Whether a cell is None, NaN or NaT."""
-    return value is None or (not isinstance(value, np.ndarray) and bool(value != value))
+    """Whether a cell is None, NaN, NaT or blank."""
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (not isinstance(value, np.ndarray | list) and bool(value != value))
 
 
 def numbers(values: Column, name: str) -> npt.NDArray[np.float64]:
@@ -38,16 +43,22 @@ def numbers(values: Column, name: str) -> npt.NDArray[np.float64]:
 
 
 def _number(value: Any, name: str, row: int) -> float:
-    if value is None:
-        return np.nan
-    if isinstance(value, str) and value.strip().lower() in MISSING:
+    if missing(value):
         return np.nan
     try:
         if isinstance(value, str | int | float | np.number | np.bool_) and "_" not in str(value):
-            return float(value)
+            found = float(value)
+            if found == found:
+                return found
     except (ValueError, OverflowError):
         pass
-    raise CellError(name, row, f"is {shown(value)}, not a number; correct it or take it as categorical")
+    problem = f"is {shown(value)}, not a number; {_hint(value) or 'correct it or take it as categorical'}"
+    raise CellError(name, row, problem)
+
+
+def _hint(value: Any) -> str:
+    alike = isinstance(value, str) and value.strip().lower() in LIKE_MISSING
+    return f"if it means a missing value, give {setting('missing', value.strip())}" if alike else ""
 
 
 def fits_float32(values: npt.NDArray[np.float64], name: str) -> None:
@@ -63,8 +74,8 @@ def texts(values: Column, name: str) -> list[str]:
 
 
 def categories(values: Column, name: str) -> list[str]:
-    """(N,) names of categories, '' for missing. Whole numbers are written without a point."""
-    return [word(value, name, row, "a category") for row, value in enumerate(values)]
+    """(N,) names of categories without space around them, '' for missing. Integers are written without a point."""
+    return [word(value, name, row, "a category").strip() for row, value in enumerate(values)]
 
 
 def word(value: Any, name: str, row: int, what: str) -> str:
@@ -112,14 +123,14 @@ def days(values: Column, name: str) -> npt.NDArray[np.float64]:
 
 
 def _day(value: Any, name: str, row: int) -> float:
-    if missing(value) or (isinstance(value, str) and value.strip().lower() in MISSING):
+    if missing(value):
         return np.nan
     number = isinstance(value, float | int | np.number) and not isinstance(value, bool)
     if number and abs(value) < 1_000_000:
         return float(value)
     seconds = moment(value)
     if seconds is None:
-        raise CellError(name, row, f"is {shown(value)}, not a date; write dates as 2024-12-31")
+        raise CellError(name, row, f"is {shown(value)}, not a date; {_hint(value) or 'write dates as 2024-12-31'}")
     return seconds / _DAY
 
 

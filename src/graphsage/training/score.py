@@ -115,12 +115,10 @@ def opened(data: str | TableSpec, split_name: str | None) -> tuple["Graph", "Spl
 
 def labeled_parts(data: str | TableSpec, split_name: str | None) -> tuple[str, ...]:
     """Those of val and test that have labeled nodes. Without any in val there is nothing to choose settings by."""
-    from graphsage.inference.model import labeled
-
     graph, split = opened(data, split_name)
     if graph.labels is None:
         raise DataError("settings are chosen by F1 on validation nodes, and the data has no labels; give some")
-    found = tuple(part for part in ("val", "test") if len(labeled(graph, split.nodes(part))))
+    found = tuple(part for part in ("val", "test") if len(graph.labeled(split.nodes(part))))
     if "val" not in found:
         raise DataError(
             "settings are chosen by F1 on validation nodes, and the split has no labeled one; use another "

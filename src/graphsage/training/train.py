@@ -25,7 +25,7 @@ from graphsage.graph.paging import exceeds_memory, read_ahead
 from graphsage.graph.split import Split, training_graph
 from graphsage.inference.bundle import save_bundle
 from graphsage.inference.feature_placement import place
-from graphsage.inference.model import Model, input_tables, labeled
+from graphsage.inference.model import Model, input_tables
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
@@ -269,7 +269,7 @@ def _validator(model: Model, graph: Graph, split: Split) -> Callable[[], float] 
     """Micro F1 on the validation nodes in the full graph, by the model's inference mode."""
     if model.head is None or graph.labels is None:
         return None
-    nodes = labeled(graph, split.nodes("val").to(graph.labels.device))
+    nodes = graph.labeled(split.nodes("val").to(graph.labels.device))
     if not len(nodes):
         return None
     truth = graph.labels[nodes].cpu().numpy()

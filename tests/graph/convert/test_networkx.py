@@ -89,7 +89,7 @@ def test_what_is_left_behind_is_named() -> None:
         ({"x": [[1], [1, 2], [3]]}, {}, "features must be vectors of one length"),
         ({"time": [1, None, 3]}, {}, "node 'b' has no attribute 'time'"),
         ({"time": [1, 2.5, 3]}, {}, "time must hold integers"),
-        ({"y": [[0, 1], None, [0, 0]]}, {}, "node 'b' has no attribute 'y'"),
+        ({"y": [[0, 1], [float("nan"), 1], [0, 0]]}, {}, "some labels of node 1 are unknown"),
         ({"y": [0.5, 1, 2]}, {}, "classes must be whole numbers; node 0 has 0.5"),
         ({"y": ["a", 1, 2]}, {}, "labels must be all names or all whole numbers; got 1"),
         ({"x": [[1], [2], [3]]}, {"label": "kind"}, "no node has the attribute 'kind'; there are x"),

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError, DataError, DataWarning
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
@@ -56,10 +56,11 @@ def labels_from(values: Any) -> tuple[Array, tuple[str, ...] | None]:
     """Labels in any usual form -> classes (N,) or many labels (N, C), and class names where they were names.
 
     A column (N, 1) is squeezed unless it is of bytes or booleans, which hold marks and not classes. None and NaN are
-    unknown (-1). Names become classes in sorted order. Numbers with a fraction are no classes: an error.
+    unknown, also in place of a row of marks. Names become classes in sorted order. Numbers with a fraction are no
+    classes: an error.
     """
     try:
-        array = plain(values) if isinstance(values, Tensor | np.ndarray) else _listed(list(values))
+        array = plain(values) if isinstance(values, Tensor | np.ndarray) else _listed(_marks(list(values)))
     except ValueError as error:
         raise DataError(f"labels must be one value a node, or lists of one length ({error})") from error
     if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind != "b" and array.dtype != np.uint8:
@@ -77,6 +78,14 @@ def labels_from(values: Any) -> tuple[Array, tuple[str, ...] | None]:
     if array.dtype.kind not in "biu":
         raise DataError(f"labels must be classes (whole numbers or names) or rows of 0 and 1; got {array.dtype}")
     return array.astype(np.int64), None
+
+
+def _marks(values: list[Any]) -> list[Any]:
+    """Rows of marks with None for unknown ones -> NaN in each place of those."""
+    rows = [value for value in values if isinstance(value, list | tuple | np.ndarray | Tensor)]
+    if not rows or len(rows) == len(values):
+        return values
+    return [np.full(len(rows[0]), np.nan) if value is None or value is np.nan else value for value in values]
 
 
 def features_from(rows: Iterable[Any]) -> Array:
@@ -129,7 +138,7 @@ def note_dropped(what: str, names: Iterable[str], hint: str = "") -> None:
     listed = sorted(map(str, names))
     if listed:
         shown = ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")
-        warnings.warn(f"{what} not carried over: {shown}{hint}", stacklevel=4)
+        warnings.warn(f"{what} not carried over: {shown}{hint}", DataWarning, stacklevel=4)
 
 
 def missing(library: str, method: str) -> ConfigError:

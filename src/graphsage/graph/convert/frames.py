@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from graphsage.errors import DataError
+from graphsage.errors import DataError, DataWarning
 from graphsage.graph.build import from_edges
 from graphsage.graph.convert.common import FEATURES, LABELS, TIMES, Array, edges_once, first_of, labels_from, plain
 from graphsage.graph.graph import Graph
@@ -71,6 +71,8 @@ def graph_and_splits(
         chosen = matching(node_table, [features] if isinstance(features, str) else features, roles)
     marks = ["graph_number"] if "graph_number" in names else []
     read = read_tables(spec, {**PARTS, "": NONE}, [*chosen, *([numbered] if numbered else []), *marks])
+    for remark in read.remarks:
+        warnings.warn(remark, DataWarning, stacklevel=3)
     columns: dict[str, Any] = {"time": read.time, "edge_time": read.edge_time}
     with nullcontext() if read.place is None else read.place.naming():
         if features is None:
@@ -88,6 +90,7 @@ def graph_and_splits(
                 warnings.warn(
                     f"column {label!r}: -1 is read as a class; leave the cell empty (or None) if the class is unknown, "
                     "or pass class_names",
+                    DataWarning,
                     stacklevel=3,
                 )
         for name in marks:

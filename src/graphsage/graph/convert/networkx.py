@@ -19,7 +19,7 @@ from graphsage.graph.convert.common import (
     note_dropped,
     plain,
 )
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import Graph, known_labels
 
 if TYPE_CHECKING:
     import networkx
@@ -94,7 +94,9 @@ def to_networkx(graph: Graph) -> "networkx.Graph[Any]":
     if graph.features is not None:
         _set(made, ids, "x", plain(graph.features).copy())
     if graph.labels is not None:
-        _set(made, ids, "y", plain(graph.labels).copy() if graph.multilabel else graph.labels.tolist())
+        known = np.flatnonzero(known_labels(graph.labels)) if graph.multilabel else range(graph.num_nodes)
+        labels = plain(graph.labels).copy() if graph.multilabel else graph.labels.tolist()
+        _set(made, [ids[row] for row in known], "y", [labels[row] for row in known])
     if graph.time is not None:
         _set(made, ids, "time", graph.time.tolist())
     sources, targets, when = edges_once(graph)
@@ -126,7 +128,4 @@ def _features(nodes: list[Any], features: str | Sequence[str]) -> Any:
 
 
 def _labels(nodes: list[Any], label: str) -> list[Any]:
-    values = [about.get(label) for _, about in nodes]
-    if any(isinstance(value, list | tuple | np.ndarray) for value in values):
-        return _column(nodes, label, "node")  # a node without marks is not a node without labels
-    return values
+    return [about.get(label) for _, about in nodes]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from graphsage.errors import DataError
 from graphsage.graph.convert.common import entries, from_entries, labels_from, missing, note_dropped, plain, splits_from
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import Graph, known_labels
 from graphsage.graph.split import NONE, PARTS, Split
 
 if TYPE_CHECKING:
@@ -59,6 +59,12 @@ def graph_and_splits(data: Any, *, directed: bool | None = None) -> tuple[Graph,
     return graph, splits
 
 
+def _marks(labels: Any) -> torch.Tensor:
+    """Rows of 0 and 1, with NaN for unknown labels if there are any."""
+    known = known_labels(labels)
+    return labels if bool(known.all()) else torch.where(known[:, None], labels.float(), torch.nan)
+
+
 def to_pyg(graph: Graph, split: Split | None = None) -> "torch_geometric.data.Data":
     """A `Data` with copies of all there is: x, y, edge_index, time, edge_time, batch, ids, class_names; with a split
     also the masks. An undirected edge is in edge_index both ways."""
@@ -69,7 +75,7 @@ def to_pyg(graph: Graph, split: Split | None = None) -> "torch_geometric.data.Da
     data = Data(edge_index=torch.stack(entries(graph)), num_nodes=graph.num_nodes)
     columns = {
         "x": graph.features,
-        "y": graph.labels,
+        "y": _marks(graph.labels) if graph.multilabel else graph.labels,
         "time": graph.time,
         "batch": graph.graph_number,
         "edge_time": graph.edge_time,

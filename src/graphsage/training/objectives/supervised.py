@@ -37,7 +37,7 @@ class Supervised(Objective):
             raise DataError(
                 f"supervised training needs labels and the graph has none; use {setting('task', 'unsupervised')}"
             )
-        self.nodes = data.nodes if labels.dim() == 2 else data.nodes[labels[data.nodes] >= 0]
+        self.nodes = data.graph.labeled(data.nodes)
         if not len(self.nodes):
             raise DataError(f"no training node has a label; give labels or use {setting('task', 'unsupervised')}")
         self.head, self.labels = head, labels
