@@ -81,3 +81,12 @@ def test_lists_are_many_labels_and_a_missing_class_is_unknown(tmp_path: Path) ->
 def test_broken_folders_are_errors_that_name_the_file(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         open_data(write(tmp_path, **change))
+
+
+def test_a_node_that_the_class_map_lacks_is_unlabeled(tmp_path: Path) -> None:
+    one = open_data(write(tmp_path, classes={"0": 1, "3": 0})).graph
+    assert one.labels is not None
+    assert one.labels.tolist() == [1, -1, -1, 0]
+    many = open_data(write(tmp_path, classes={"0": [1, 0], "2": [0, 0]})).graph
+    assert many.labels is not None
+    assert many.labels.tolist() == [[1, 0], [255, 255], [0, 0], [255, 255]]

@@ -71,3 +71,11 @@ def test_shapes_that_differ_and_empty_truth_are_refused() -> None:
         f1_scores(np.zeros(3, int), np.zeros(2, int))
     with pytest.raises(DataError, match="no labeled node"):
         f1_scores(np.full(3, -1), np.zeros(3, int))
+
+
+def test_nodes_of_unknown_class_or_labels_are_not_scored() -> None:
+    assert f1_scores(np.array([0, -1, 1]), np.array([0, 1, 0])) == f1_scores(np.array([0, 1]), np.array([0, 0]))
+    truth, predicted = np.array([[1, 0], [255, 255], [0, 0]]), np.array([[1, 0], [1, 1], [0, 1]])
+    assert f1_scores(truth, predicted) == f1_scores(truth[[0, 2]], predicted[[0, 2]])
+    with pytest.raises(DataError, match="no labeled node"):
+        f1_scores(truth[1:2], predicted[1:2])

@@ -2,12 +2,13 @@
 
 import json
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
-from graphsage.errors import BundleError, ConfigError, DataError
+from graphsage.errors import BundleError, ConfigError, DataError, DataWarning
 from graphsage.features.text import FittedText, TfidfSvd, tokens
 
 DOCUMENTS = {"text": ["apple apple pear", "pear plum", "plum plum plum fig"]}
@@ -214,3 +215,46 @@ def test_transform_needs_the_columns_it_was_fitted_on() -> None:
 def test_settings_are_checked(settings: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match=f"{next(iter(settings))} must be"):
         TfidfSvd(**settings)
+
+
+UNSPACED = {
+    "Chinese": ["我喜欢小猫和小狗", "小狗喜欢吃骨头，小猫也是", "数学是抽象的", "抽象数学的定理"],
+    "Japanese": ["猫が好きです、犬がいます", "犬がいます、猫がいます", "数学は難しい", "難しい数学の定理"],
+    "Thai": ["ฉันชอบแมวและสุนัข", "สุนัขชอบกระดูก", "คณิตศาสตร์เป็นนามธรรม", "ทฤษฎีบทของคณิตศาสตร์"],
+}
+
+
+@pytest.mark.parametrize("script", UNSPACED)
+def test_text_without_spaces_tells_its_topics_apart(script: str) -> None:
+    """Texts 0 and 1 are about animals, 2 and 3 about mathematics."""
+    texts = UNSPACED[script]
+    fitted = TfidfSvd(dim=4).fit({"t": texts}, np.arange(4))
+    z = fitted.transform({"t": texts})
+    likeness = z @ z.T
+    assert likeness[0, 1] > likeness[0, 2:].max() + 0.05
+    assert likeness[2, 3] > likeness[:2, 3].max() + 0.05
+    assert fitted.by_character == ()
+    mixed = TfidfSvd(dim=2).fit({"t": ["GPU加速", "the GPU", "加速器"]}, np.arange(3))
+    assert "加速" in mixed.vocabularies["t"]
+
+
+def test_where_words_fail_groups_of_characters_count() -> None:
+    codes = ["ACGTACGT", "TACGTACC", "GGGTTTAA", "AGGGTTTC"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = TfidfSvd(dim=4).fit({"t": codes, "u": ["a b", "a b", "b", "a"]}, np.arange(4))
+    assert fitted.by_character == ("t",)
+    assert "acg" in fitted.vocabularies["t"]
+    assert fitted.vocabularies["u"] == ("a", "b")
+    assert fitted.kind == "text (TF-IDF of characters, SVD)"
+    z = fitted.transform({"t": codes, "u": [""] * 4})
+    assert z[0] @ z[1] > 0.2
+    assert z[2] @ z[3] > 0.2
+    again = FittedText.from_state(*fitted.state())
+    assert again.transform({"t": codes, "u": codes}).tolist() == fitted.transform({"t": codes, "u": codes}).tolist()
+
+
+@pytest.mark.parametrize("texts", [["ab", "cd", "ef", "gh"], ["", " ", "", ""]])
+def test_a_column_with_nearly_no_vocabulary_is_a_warning(texts: list[str]) -> None:
+    with pytest.warns(DataWarning, match="column 't': 0% of its training texts share a term with another"):
+        TfidfSvd(dim=4).fit({"t": texts}, np.arange(4))

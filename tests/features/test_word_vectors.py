@@ -152,3 +152,8 @@ def test_a_file_that_does_not_fit_the_texts_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path / "vectors.txt", "glove")
     with pytest.raises(DataError, match="has a vector for no word of the training texts"):
         WordVectors(path=str(path)).fit({"t": ["zebra"]}, np.array([0]))
+
+
+def test_scripts_without_spaces_give_pairs_of_characters() -> None:
+    assert words_of("GPU加速 and 猫!") == ["gpu", "加速", "and", "猫"]
+    assert words_of("ชอบแมว")[:2] == ["ชอ", "อบ"]

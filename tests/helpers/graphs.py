@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from graphsage.graph.build import from_edges
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import UNKNOWN, Graph
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -43,6 +43,9 @@ def full_graphs(draw: Callable[..., Any], max_nodes: int = 8) -> Graph:
         width = draw(st.integers(1, 3))
         row: Any = st.lists(st.integers(0, 1), min_size=width, max_size=width) if many else st.integers(-1, width - 1)
         labels = draw(st.lists(row, min_size=n, max_size=n))
+        if many:  # the first node is known, so that the graph has labels everywhere
+            unknown = draw(st.lists(st.booleans(), min_size=n - 1, max_size=n - 1))
+            labels[1:] = [[UNKNOWN] * width if hide else row for hide, row in zip(unknown, labels[1:], strict=True)]
         columns["labels"] = np.array(labels, np.uint8 if many else np.int64)
         columns["class_names"] = draw(st.sampled_from([None, [f"class {i}" for i in range(width)]]))
     words = st.text(min_size=1, max_size=4).filter(str.strip)

@@ -8,8 +8,14 @@ import torch
 
 import graphsage as gs
 from graphsage.errors import BundleError, ConfigError, DataError
+from graphsage.evaluation.f1 import f1_scores
+from graphsage.graph.graph import UNKNOWN
 from graphsage.training.checkpoint import FILE
+from graphsage.training.config import Config
 from graphsage.training.loop import Interrupted
+from graphsage.training.objectives import make_objective
+from graphsage.training.objectives.supervised import Supervised
+from graphsage.training.train import set_up
 from planted import SMALL, planted_graph, planted_split
 
 TASKS = ["supervised", "unsupervised", "joint"]
@@ -42,6 +48,23 @@ def test_many_labels_are_learned_by_a_sigmoid_for_each() -> None:
     assert model.multilabel
     assert model.evaluate(graph, split, "test").micro > 0.7
     assert model.predict(graph).shape == (120, 3)
+
+
+def test_nodes_with_unknown_labels_are_neither_trained_on_nor_scored() -> None:
+    graph = planted_graph(classes=3, multilabel=True)
+    split, hidden = planted_split(graph), torch.arange(graph.num_nodes) % 5 == 0
+    assert graph.labels is not None
+    partly = graph.replace(labels=graph.labels.masked_fill(hidden[:, None], UNKNOWN))
+    config = Config.from_dict(SMALL).resolved()
+    run = set_up(partly, split, config, torch.device("cpu"), {})
+    objective = make_objective(config, run.model.encoder, run.model.head, run.data)
+    assert isinstance(objective, Supervised)
+    train, test = (split.nodes(part) for part in ("train", "test"))
+    assert torch.equal(objective.nodes, train[~hidden[train]])
+    model, known = gs.train(partly, split, **SMALL), test[~hidden[test]]
+    expected = f1_scores(graph.labels[known].numpy(), model.predict(partly, known).numpy())
+    assert model.evaluate(partly, split, "test") == expected
+    assert expected.nodes == len(known) < len(test)
 
 
 def test_unsupervised_embeddings_tell_the_planted_classes_apart() -> None:

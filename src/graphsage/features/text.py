@@ -4,10 +4,15 @@ Each column has a vocabulary of its own, because a symbol of a formula and the s
 different words. A document's weight for a term that occurs t times is (1 + ln t) * idf, where
 idf = 1 + ln((1 + n) / (1 + n_term)) over the n training documents; a column's weights are scaled to length 1, the
 columns are laid side by side, and the SVD's right singular vectors project them.
+
+Scripts without spaces between words (Chinese, Japanese, Thai and others) count by pairs of characters. A column whose
+words fail, because most texts share none with another text, counts by groups of three characters.
 """
 
+import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -15,19 +20,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsage.errors import BundleError, ConfigError, DataError, at_least
-from graphsage.features.recipe import Columns, Floats, State, read_array, read_settings, take
+from graphsage.errors import BundleError, ConfigError, DataError, DataWarning, at_least
+from graphsage.features.recipe import Columns, Floats, State, read_array, read_settings, read_words, take
 from graphsage.tables import values
 
+Tokenize = Callable[[str], Iterator[str]]
 _EDGES = re.compile(r"^\W+|[\W_]+$")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+# Thai, Lao, Tibetan, Myanmar, Khmer; kana; Chinese characters; their compatibility forms and later planes.
+UNSPACED = re.compile(
+    "([\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+)"
+)
+_GROUP = 3
+_ENOUGH = 0.5  # of the texts with any word must share one with another text
+_NEARLY_NONE = 0.1  # below this share of texts with a known term, a warning
 
 
 def tokens(text: str) -> Iterator[str]:
     """Terms of a text: each piece between spaces, the lower-case word inside it, and the words that the piece joins.
 
     So `detachment,` also counts as `detachment`, and `one-to-one` or `USGraph` as their parts, while the symbols of a
-    formula (`|-`, `e.`, `U_`) stay what they are.
+    formula (`|-`, `e.`, `U_`) stay what they are. A run of a script without spaces counts by its pairs of characters.
     """
     for piece in text.split():
         yield from _terms(piece)
@@ -41,7 +54,18 @@ def _terms(piece: str) -> tuple[str, ...]:
         piece,
         *([word] if word and word != piece else []),
         *(part.lower() for part in parts if len(parts) > 1),
+        *(pair for run in UNSPACED.findall(piece) for pair in groups(run, 2) if pair != piece),
     )
+
+
+def characters(text: str) -> Iterator[str]:
+    """Groups of three characters of a text in lower case, one space between words."""
+    return groups(" ".join(text.lower().split()), _GROUP)
+
+
+def groups(text: str, size: int) -> Iterator[str]:
+    """Each `size` characters in a row; all of a shorter text."""
+    return (text[start : start + size] for start in range(max(1, len(text) - size + 1)) if text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,24 +96,47 @@ class TfidfSvd:
         if rows.min() < 0 or rows.max() >= total:
             raise DataError(f"training rows must be 0 to {total - 1}; got {rows.min()} to {rows.max()}")
         chosen = {name: values.texts(take(texts, rows), name) for name, texts in columns.items()}
-        vocabularies = {}
-        idf = []
-        for name, texts in chosen.items():
-            vocabularies[name], weights = self._learn_column(texts)
-            idf.append(weights)
-        unprojected = FittedText(self, vocabularies, np.concatenate(idf), np.zeros((0, sum(map(len, idf))), np.float32))
-        return FittedText(self, vocabularies, unprojected.idf, self._project(unprojected.weigh(chosen)))
+        learned = {name: self._learn_column(name, texts) for name, texts in chosen.items()}
+        vocabularies = {name: terms for name, (terms, _, _) in learned.items()}
+        by_character = tuple(name for name, (_, _, split) in learned.items() if split is characters)
+        idf = np.concatenate([weights for _, weights, _ in learned.values()])
+        unprojected = FittedText(self, vocabularies, by_character, idf, np.zeros((0, len(idf)), np.float32))
+        return dataclasses.replace(unprojected, components=self._project(unprojected.weigh(chosen)))
 
-    def _learn_column(self, texts: list[str]) -> tuple[tuple[str, ...], Floats]:
-        """The column's terms in alphabetic order and their idf."""
-        documents: dict[str, int] = {}
-        for text in texts:
-            for term in set(tokens(text)):
-                documents[term] = documents.get(term, 0) + 1
+    def _learn_column(self, name: str, texts: list[str]) -> tuple[tuple[str, ...], Floats, Tokenize]:
+        """The column's terms in alphabetic order, their idf, and what splits texts into terms."""
+        words = self._count(texts, tokens)
+        split, documents, share = tokens, words, self._covered(texts, words, tokens)
+        if share < _ENOUGH:
+            grouped = self._count(texts, characters)
+            covered = self._covered(texts, grouped, characters)
+            if covered > share:
+                split, documents, share = characters, grouped, covered
+        if share < _NEARLY_NONE:
+            warnings.warn(
+                f"column {name!r}: {share:.0%} of its training texts share a term with another, so it has (nearly) no "
+                "vocabulary; take it as categorical, or leave it out",
+                DataWarning,
+                stacklevel=2,
+            )
         frequent = [term for term, count in documents.items() if count >= min(self.min_df, len(texts))]
         kept = sorted(sorted(frequent, key=lambda term: (-documents[term], term))[: self.max_features])
         counts = np.array([documents[term] for term in kept], np.float64)
-        return tuple(kept), (1 + np.log((1 + len(texts)) / (1 + counts))).astype(np.float32)
+        weights = (1 + np.log((1 + len(texts)) / (1 + counts))).astype(np.float32)
+        return tuple(kept), weights, split
+
+    def _count(self, texts: list[str], split: Tokenize) -> dict[str, int]:
+        """The number of documents with each term."""
+        documents: dict[str, int] = {}
+        for text in texts:
+            for term in set(split(text)):
+                documents[term] = documents.get(term, 0) + 1
+        return documents
+
+    def _covered(self, texts: list[str], documents: Mapping[str, int], split: Tokenize) -> float:
+        """The share of texts that are not blank in which some term is frequent enough to be kept."""
+        enough, full = min(self.min_df, len(texts)), [text for text in texts if text.strip()]
+        return sum(any(documents[term] >= enough for term in split(text)) for text in full) / len(full) if full else 0.0
 
     def _project(self, weights: Any) -> Floats:
         """Right singular vectors (at most dim, terms) of the training documents' weights."""
@@ -112,6 +159,8 @@ class FittedText:
 
     settings: TfidfSvd
     vocabularies: dict[str, tuple[str, ...]]
+    by_character: tuple[str, ...]
+    """Columns whose terms are groups of characters."""
     idf: Floats
     components: Floats
 
@@ -125,7 +174,7 @@ class FittedText:
 
     @property
     def kind(self) -> str:
-        return "text (TF-IDF, SVD)"
+        return f"text (TF-IDF{' of characters' if self.by_character else ''}, SVD)"
 
     def transform(self, columns: Columns) -> Floats:
         """Features (N, dim) of any rows. Unknown terms are ignored; a row without a known term is zero."""
@@ -145,7 +194,8 @@ class FittedText:
         read = [values.texts(columns[name], name) for name in self.vocabularies]
         rows = _check_columns(dict(zip(self.vocabularies, read, strict=True)))
         # One row for each text, so that a text's length is a row's; then the texts of a node are joined.
-        counts = _count(list(zip(*read, strict=True)), list(self._positions.values()))
+        splits = [characters if name in self.by_character else tokens for name in self.vocabularies]
+        counts = _count(list(zip(*read, strict=True)), splits, list(self._positions.values()))
         counts.data = (1 + np.log(counts.data)) * self.idf[counts.indices]
         sizes = np.diff(counts.indptr)
         starts = counts.indptr[:-1][sizes > 0]
@@ -171,7 +221,12 @@ class FittedText:
     def state(self) -> State:
         """Everything learned, as JSON values and arrays; `from_state` makes the same transform of it."""
         columns = [{"name": name, "terms": list(terms)} for name, terms in self.vocabularies.items()]
-        config = {"kind": "tfidf-svd", "settings": asdict(self.settings), "columns": columns}
+        config = {
+            "kind": "tfidf-svd",
+            "settings": asdict(self.settings),
+            "columns": columns,
+            "by_character": list(self.by_character),
+        }
         return config, {"idf": self.idf, "components": self.components}
 
     @staticmethod
@@ -186,7 +241,7 @@ class FittedText:
         settings = read_settings(config, TfidfSvd)
         if len(components) > settings.dim:
             raise BundleError(f"the text features' components have {len(components)} rows; dim is {settings.dim}")
-        return FittedText(settings, vocabularies, idf, components)
+        return FittedText(settings, vocabularies, read_words(config, "by_character"), idf, components)
 
 
 def _check_columns(columns: Columns) -> int:
@@ -199,15 +254,15 @@ def _check_columns(columns: Columns) -> int:
     return next(iter(lengths.values()))
 
 
-def _count(nodes: Sequence[Sequence[str]], positions: Sequence[dict[str, int]]) -> Any:
+def _count(nodes: Sequence[Sequence[str]], splits: Sequence[Tokenize], positions: Sequence[dict[str, int]]) -> Any:
     """How often each known term occurs in each text of each node: a sparse float32 matrix, a row for each text."""
     from scipy.sparse import csr_matrix
 
     indices: list[int] = []
     indptr = [0]
     for texts in nodes:
-        for text, known in zip(texts, positions, strict=True):
-            indices.extend(position for term in tokens(text) if (position := known.get(term)) is not None)
+        for text, split, known in zip(texts, splits, positions, strict=True):
+            indices.extend(position for term in split(text) if (position := known.get(term)) is not None)
             indptr.append(len(indices))
     shape = (len(indptr) - 1, sum(map(len, positions)))
     counts = csr_matrix((np.ones(len(indices), np.float32), np.array(indices, np.int32), np.array(indptr)), shape)

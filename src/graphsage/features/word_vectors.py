@@ -29,6 +29,7 @@ import numpy as np
 
 from graphsage.errors import ConfigError, DataError, at_least
 from graphsage.features.recipe import Arrays, Columns, Floats, Rows, State, read_array, read_settings, read_words, take
+from graphsage.features.text import UNSPACED, groups
 from graphsage.tables import values
 
 _INSTALL = "word2vec features need gensim; install it with: pip install 'graphsage[text]'"
@@ -37,8 +38,10 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 def words_of(text: str) -> list[str]:
-    """Lower-case words in order: runs of letters, digits and underscores, apostrophes inside included."""
-    return _WORD.findall(text.lower())
+    """Lower-case words in order: runs of letters, digits and underscores, apostrophes inside included. Scripts without
+    spaces between words give pairs of characters."""
+    parts = enumerate(UNSPACED.split(text.lower()))  # the odd ones are such scripts
+    return [word for i, part in parts for word in (groups(part, 2) if i % 2 else _WORD.findall(part))]
 
 
 def average(documents: Iterable[Sequence[str]], places: Mapping[str, int], vectors: Floats) -> Floats:

@@ -98,11 +98,12 @@ def decided_column(model: Model, probabilities: Tensor) -> Column:
     return [names[label] for label in decided.tolist()]
 
 
-def _lists(rows: list[Any], item: str = "string") -> Any:
+def _lists(rows: list[Any], item: str = "string") -> Column:
     """A column of lists, whose type does not depend on its rows: other batches may have other rows."""
     import pyarrow as pa
 
-    return pa.array(rows, pa.list_(pa.type_for_alias(item)))
+    column: Column = pa.array(rows, pa.list_(pa.type_for_alias(item)))
+    return column
 
 
 def class_names(model: Model, count: int) -> tuple[str, ...]:
