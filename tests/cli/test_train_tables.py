@@ -221,6 +221,30 @@ def test_new_rows_that_do_not_fit_are_named(model: Model, nodes: Any, edges: Any
         model.embed(new_nodes={**rest, **nodes}, new_edges=edges)
 
 
+def test_new_rows_of_a_model_with_a_file_of_vectors_come_with_a_file(
+    graphsage: Command, folder: Path, tmp_path: Path
+) -> None:
+    """The same vectors as with a column of lists, in Python and on the command line."""
+    x = np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x[:-NEW])
+    np.save(tmp_path / "later.npy", x[-NEW:])
+    files = {"nodes": folder / "nodes.csv", "edges": folder / "edges.csv"}
+    spec = TableSpec(**files, label="section", vectors=str(tmp_path / "x.npy"))
+    model = train(open_tables(spec), epochs=1, dim=8, out=tmp_path / "run")
+    ids, edges = frame(folder / "new_nodes.csv")["id"], folder / "new_edges.csv"
+    expected = model.embed(new_nodes={"id": ids, "x": x[-NEW:].tolist()}, new_edges=edges)
+    for given in (tmp_path / "later.npy", [str(tmp_path / "later.npy")], x[-NEW:]):
+        assert torch.equal(model.embed(new_nodes={"id": ids}, new_edges=edges, new_vectors=given), expected)
+    new = ("--new-nodes", folder / "new_nodes.csv", "--new-edges", edges, "--new-vectors", tmp_path / "later.npy")
+    assert graphsage("embed", tmp_path / "run", *new, "--out", tmp_path / "z.npy").code == 0
+    np.testing.assert_allclose(np.load(tmp_path / "z.npy"), expected.numpy(), atol=1e-6)
+    assert "lacks the column 'x'" in graphsage("embed", tmp_path / "run", *new[:4], "--out", tmp_path / "y.npy").error
+    with pytest.raises(DataError, match=r"new_vectors: x has 85 rows, but new_nodes has 5; they must match"):
+        model.embed(new_nodes={"id": ids}, new_vectors=tmp_path / "x.npy")
+    with pytest.raises(DataError, match=r"new_vectors: the model needs 1 \(x\), as it was trained; got 2"):
+        model.embed(new_nodes={"id": ids}, new_vectors=[x, x])
+
+
 def test_the_command_writes_only_the_new_rows(graphsage: Command, run: Path, folder: Path, tmp_path: Path) -> None:
     new = ("--new-nodes", folder / "new_nodes.csv", "--new-edges", folder / "new_edges.csv")
     said = graphsage("embed", run, *new, "--out", tmp_path / "z.parquet", "--json")

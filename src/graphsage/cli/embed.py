@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsage.cli.options import Device, Inference, Json, NewEdges, NewNodes, NewOnly, NodeIds, OtherData, Run
+from graphsage.cli.options import (
+    Device,
+    Inference,
+    Json,
+    NewEdges,
+    NewNodes,
+    NewOnly,
+    NewVectors,
+    NodeIds,
+    OtherData,
+    Run,
+)
 from graphsage.cli.output import block_progress, print_json, say, working
 from graphsage.cli.runs import Opened, load_run, open_run
 from graphsage.errors import ConfigError
@@ -42,6 +53,7 @@ def embed_command(
     node_ids: NodeIds = None,
     new_nodes: NewNodes = None,
     new_edges: NewEdges = None,
+    new_vectors: NewVectors = None,
     new_only: NewOnly = False,
     with_label: Annotated[bool, typer.Option("--with-label", help="Add a column with the true class.")] = False,
     with_prediction: Annotated[
@@ -81,7 +93,7 @@ def embed_command(
     from graphsage.inference.export import check_suffix, decided_column, embedding_columns, label_column, write_table
 
     check_suffix(out, (".parquet", ".csv") if with_label or with_prediction else None)
-    nodes = Nodes(run, data, node_ids, new_nodes, new_edges, new_only)
+    nodes = Nodes(run, data, node_ids, new_nodes, new_edges, new_vectors, new_only)
     blocks = {"--workers": workers, "--ray": ray, "--layer-dtype": layer_dtype, "--resume-dir": resume_dir}
     if memory is None:
         for flag, value in blocks.items():
@@ -99,6 +111,7 @@ def embed_command(
         "--node-ids": node_ids,
         "--new-nodes": new_nodes,
         "--new-edges": new_edges,
+        "--new-vectors": new_vectors,
         "--inference sampled": inference == "sampled",
         f"--device {device}": device not in ("auto", "cpu"),
     }.items():
@@ -116,6 +129,7 @@ def predict_command(
     node_ids: NodeIds = None,
     new_nodes: NewNodes = None,
     new_edges: NewEdges = None,
+    new_vectors: NewVectors = None,
     new_only: NewOnly = False,
     inference: Inference = None,
     device: Device = "auto",
@@ -132,7 +146,7 @@ def predict_command(
     from graphsage.inference.export import check_suffix, prediction_columns, write_table
 
     check_suffix(out, (".parquet", ".csv"))
-    nodes = Nodes(run, data, node_ids, new_nodes, new_edges, new_only)
+    nodes = Nodes(run, data, node_ids, new_nodes, new_edges, new_vectors, new_only)
     found = _embedded(nodes, inference, device, needs_head=True)
     probabilities = found.model.probabilities(found.z)
     made = write_table(out, prediction_columns(found.model, found.graph, found.rows, probabilities))
@@ -148,6 +162,7 @@ class Nodes:
     node_ids: str | None
     new_nodes: str | None
     new_edges: str | None
+    new_vectors: list[str] | None
     new_only: bool
 
     def __post_init__(self) -> None:
@@ -155,6 +170,8 @@ class Nodes:
             raise ConfigError("--new-only makes a graph of the new rows; give --new-nodes")
         if self.new_only and self.data is not None:
             raise ConfigError(f"--new-only makes a graph of the new rows alone; leave DATA ({self.data}) out")
+        if self.new_vectors is not None and self.new_nodes is None:
+            raise ConfigError("--new-vectors describe new nodes; give --new-nodes too")
         if self.node_ids is not None and self.new_nodes is not None:
             raise ConfigError("--node-ids chooses old nodes and --new-nodes gives new ones; give one of them")
 
@@ -201,7 +218,7 @@ def _check_head(model: "Model") -> None:
 def _attached(model: "Model", graph: "Graph | None", nodes: Nodes) -> "tuple[Graph, Tensor]":
     """The graph with the new rows, and the rows of the new nodes."""
     with working("reading new rows"):
-        attached = model.attach(graph, nodes.new_nodes, nodes.new_edges)
+        attached = model.attach(graph, nodes.new_nodes, nodes.new_edges, nodes.new_vectors)
     if attached.dropped_edges:
         say(f"warning: {attached.dropped_edges:,} new edges to unknown nodes are dropped")
     return attached.graph, attached.rows

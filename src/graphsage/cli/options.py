@@ -112,13 +112,23 @@ NewEdges = Annotated[
         show_default=False,
     ),
 ]
+NewVectors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--new-vectors",
+        help="A .npy or sparse .npz file with one row per new node, for each vector file of the training. "
+        "May be repeated.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
 NewOnly = Annotated[bool, typer.Option("--new-only", help="Make a graph of the new rows only.")]
 Part = Annotated[
     str, typer.Option("--part", help="Nodes of one part of the split, or all.", metavar="test|val|train|all")
 ]
 
 RENAMED = {
-    "train": {"--date": "--dates", "--multilabel": "--label-type labels", "--no-multilabel": "--label-type class"},
+    "train": {"--date": "--dates", "--multilabel": "--label-type", "--no-multilabel": "--label-type"},
     "embed": {
         "--alone": "--new-only",
         "--nodes": "--node-ids",

@@ -72,6 +72,7 @@ class Model:
         *,
         new_nodes: Any = None,
         new_edges: Any = None,
+        new_vectors: Any = None,
         inference: str | None = None,
         on_block: Callable[[int, int], None] | None = None,
     ) -> Tensor:
@@ -80,12 +81,13 @@ class Model:
         The graph may be one that did not exist at training time, or `graph.with_nodes(...)`: nothing is retrained.
         Without a graph it is the one that the model was trained on; a run keeps it. `new_nodes` and `new_edges` are
         tables (pandas, polars, Arrow, a dict of columns, a path) of what arrived later: they are attached to the
-        graph, and by default only the new nodes are embedded, in the order of their table.
+        graph, and by default only the new nodes are embedded, in the order of their table. `new_vectors` are matrices
+        of the new nodes (arrays or `.npy` files), for a model that was trained with such files.
         'exact' reads all neighbors; 'sampled' draws them as in training, at a fixed cost a node.
         """
         graph = self.run_graph() if graph is None else graph
         if new_nodes is not None or new_edges is not None:
-            attached = self.attach(graph, new_nodes, new_edges)
+            attached = self.attach(graph, new_nodes, new_edges, new_vectors)
             graph = attached.graph
             nodes = attached.rows if nodes is None and new_nodes is not None else nodes
         how = inference or self.inference
@@ -132,16 +134,18 @@ class Model:
                 self._drawn = self._own.graph, self._own.capped
         return self._own
 
-    def attach(self, graph: Graph | None, new_nodes: Any = None, new_edges: Any = None) -> "Attached":
+    def attach(
+        self, graph: Graph | None, new_nodes: Any = None, new_edges: Any = None, new_vectors: Any = None
+    ) -> "Attached":
         """`graph` grown by tables of new nodes and edges; without a graph, one of the new rows alone."""
         from graphsage.inference.new_rows import attach
         from graphsage.inference.run_data import table_spec
 
-        attached = attach(graph, self.features, new_nodes, new_edges, table_spec(self.about))
+        attached = attach(graph, self.features, new_nodes, new_edges, table_spec(self.about), new_vectors)
         if attached.ignored:
             names = ", ".join(map(repr, attached.ignored))
             warnings.warn(
-                f"columns of new nodes that the model does not use are ignored: {names}", DataWarning, stacklevel=3
+                f"columns of new rows that the model does not use are ignored: {names}", DataWarning, stacklevel=3
             )
         return attached
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from graphsage.errors import DataError
+from graphsage.datasets.file_readers import read_vector_file
+from graphsage.errors import DataError, setting
 from graphsage.features.pipeline import FittedFeatures
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
@@ -21,7 +23,7 @@ from graphsage.tables.columns import cells
 from graphsage.tables.ids import arrow_ids, like, node_ids, read_edges
 from graphsage.tables.messages import CellError, listed
 from graphsage.tables.source import Table, as_table
-from graphsage.tables.spec import ID, SOURCE, TARGET, TableSpec, guess
+from graphsage.tables.spec import ID, SOURCE, TARGET, TableSpec, guess, is_vector_file
 
 FEATURES = "features"  # the list column of new nodes for a graph that has ready-made features and no recipe
 
@@ -42,11 +44,13 @@ def attach(
     new_nodes: Any = None,
     new_edges: Any = None,
     spec: TableSpec | None = None,
+    new_vectors: Any = None,
 ) -> Attached:
     """`base` with new nodes and edges from tables (paths, or pandas, polars, Arrow or a dict of columns).
 
     Edges may join new and old nodes, and new ones among themselves. `base` has features by the same recipes as the
-    model; None makes a graph of the new rows alone. `spec` is what the training tables' columns mean.
+    model; None makes a graph of the new rows alone. `spec` is what the training tables' columns mean. `new_vectors` are
+    matrices of the new nodes, arrays or `.npy` or `.npz` files, in place of the files that the model was trained with.
     """
     spec = TableSpec(edges="edges") if spec is None else spec
     nodes = None if new_nodes is None else as_table(new_nodes, "new_nodes", spec.delimiter)
@@ -59,13 +63,16 @@ def attach(
     ignored: tuple[str, ...] = ()
     fresh, features = None, None
     if nodes is not None:
-        fresh, features, ignored = _read_nodes(nodes, base, fitted, known, spec)
+        fresh, features, ignored = _read_nodes(nodes, base, fitted, known, spec, new_vectors)
+    elif new_vectors is not None:
+        raise DataError(f"{setting('new_vectors')} describe new nodes; give {setting('new_nodes')} too")
     everyone = known if fresh is None else fresh if known is None else pa.concat_arrays([known, fresh])
     pairs, dropped = np.zeros((0, 2), np.int64), 0
     if edges is not None:
         ends = _named(edges, spec.source, SOURCE, "source"), _named(edges, spec.target, TARGET, "target")
         found = read_edges(edges, ends, everyone, "drop" if spec.unknown_nodes == "drop" else "error")
         pairs, dropped = found.pairs, found.dropped
+        ignored += tuple(name for name in edges.names if name not in (*ends, spec.edge_time))
     added = 0 if fresh is None else len(fresh)
     if base is None:
         assert fresh is not None
@@ -76,23 +83,30 @@ def attach(
 
 
 def _read_nodes(
-    table: Table, base: Graph | None, fitted: FittedFeatures | None, known: Any, spec: TableSpec
+    table: Table, base: Graph | None, fitted: FittedFeatures | None, known: Any, spec: TableSpec, new_vectors: Any
 ) -> tuple[Any, npt.NDArray[np.float32] | None, tuple[str, ...]]:
     """Ids, features and columns that were not looked at."""
     name = _named(table, spec.id, ID, "id")
     ready = fitted is None and base is not None and base.features is not None
     needed = (FEATURES,) if ready else () if fitted is None else fitted.columns
-    missing = [column for column in needed if column not in table.names]
+    vectors = _vectors((FEATURES,) if ready else spec.vectors, table, new_vectors)
+    missing = [column for column in needed if column not in (*table.names, *vectors)]
     if missing:
         what = "columns" if len(missing) > 1 else "column"
         raise DataError(
             f"{table} lacks the {what} {listed(missing)}, which the model's features need; its columns "
             f"are {listed(table.names)}"
         )
-    read = table.with_missing(spec.missing, (name,)).read(list(dict.fromkeys([name, *needed])))
+    read = table.with_missing(spec.missing, (name,)).read(
+        list(dict.fromkeys([name, *(column for column in needed if column not in vectors)]))
+    )
     if not len(read[name]):
         raise DataError(f"{table} has no row; give at least one new node")
     fresh = node_ids(read[name], name, table.place)
+    for column, matrix in vectors.items():
+        if len(matrix) != len(fresh):
+            counts = f"{len(matrix)} rows, but {table} has {len(fresh)}"
+            raise DataError(f"{setting('new_vectors')}: {column} has {counts}; they must match")
     features = None
     with table.place.naming():
         if known is not None:
@@ -101,13 +115,28 @@ def _read_nodes(
             if row >= 0:
                 problem = f"is {fresh[row].as_py()!r:.60}, which the graph has already; give only nodes that are new"
                 raise CellError(name, row, problem)
+        found = vectors | {column: cells(read[column]) for column in needed if column not in vectors}
         if ready:
             assert base is not None
-            features = values.vectors(cells(read[FEATURES]), FEATURES, base.num_features)
+            features = values.vectors(found[FEATURES], FEATURES, base.num_features)
         elif fitted is not None:
-            features = fitted.transform({column: cells(read[column]) for column in needed})
+            features = fitted.transform(found)
     used = {name, *needed, *spec.columns}
     return fresh, features, tuple(column for column in table.names if column not in used)
+
+
+def _vectors(trained: Sequence[str], table: Table, given: Any) -> dict[str, Any]:
+    """Matrices by the names of the columns that they replace: those of `trained` that are files, in their order."""
+    if given is None:
+        return {}
+    stems = (Path(name).stem for name in trained if name == FEATURES or is_vector_file(name))
+    files = [stem for stem in stems if stem not in table.names]
+    each = [given] if isinstance(given, str | Path) or hasattr(given, "ndim") else list(given)
+    if len(each) != len(files):
+        wanted = f"{len(files)} ({', '.join(files)})" if files else "none"
+        raise DataError(f"{setting('new_vectors')}: the model needs {wanted}, as it was trained; got {len(each)}")
+    matrices = (read_vector_file(Path(one)) if isinstance(one, str | Path) else np.asarray(one) for one in each)
+    return dict(zip(files, matrices, strict=True))
 
 
 def _named(table: Table, wanted: str | None, candidates: Sequence[str], what: str) -> str:
