@@ -33,8 +33,8 @@ def test_csv_spreads_matrices_and_joins_lists(tmp_path: Path) -> None:
     table = pyarrow.csv.read_csv(tmp_path / "t.csv")
     assert table.column_names == ["id", "labels", "p", "z_0", "z_1"]
     assert table["id"].to_pylist() == IDS
-    assert table["labels"].to_pylist() == ["x", "", "x;y"]
-    assert table["p"].to_pylist() == ["0.5", "", "0.25;1"]
+    assert table["labels"].to_pylist() == ["x", "[]", "x;y"]
+    assert table["p"].to_pylist() == ["0.5", "[]", "0.25;1"]
     np.testing.assert_allclose(table["z_1"].to_numpy(), Z[:, 1], rtol=1e-6)
 
 

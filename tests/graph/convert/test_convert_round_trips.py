@@ -46,6 +46,6 @@ def test_arrow_keeps_everything(graph: Graph) -> None:
 def test_data_frames_keep_everything_but_what_no_column_says(library: str, graph: Graph) -> None:
     module = pytest.importorskip(library)
     frames = [table.to_pandas() if library == "pandas" else module.from_arrow(table) for table in graph.to_arrow()]
-    names = graph.class_names or [str(number) for number in range(graph.num_classes)] or None
+    names = graph.class_names or [str(number) for number in range(max(1, graph.num_classes))]
     back = Graph.from_pandas(*frames, directed=graph.directed, class_names=names)
     assert facts(back, "class_names") == facts(graph, "class_names")

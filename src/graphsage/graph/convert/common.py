@@ -11,7 +11,7 @@ from torch import Tensor
 
 from graphsage.errors import ConfigError, DataError, DataWarning
 from graphsage.graph.build import from_edges
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.split import Split
 
 FEATURES = ("x", "feature", "features", "feat")
@@ -81,11 +81,14 @@ def labels_from(values: Any) -> tuple[Array, tuple[str, ...] | None]:
 
 
 def _marks(values: list[Any]) -> list[Any]:
-    """Rows of marks with None for unknown ones -> NaN in each place of those."""
+    """Rows of marks with None for unknown ones -> NaN (or UNKNOWN, for bytes) in each place of those."""
     rows = [value for value in values if isinstance(value, list | tuple | np.ndarray | Tensor)]
     if not rows or len(rows) == len(values):
         return values
-    return [np.full(len(rows[0]), np.nan) if value is None or value is np.nan else value for value in values]
+    unknown: Array = np.full(len(rows[0]), np.nan)
+    if getattr(rows[0], "dtype", None) == np.uint8:
+        unknown = np.full(len(rows[0]), UNKNOWN, np.uint8)
+    return [unknown if value is None or value is np.nan else value for value in values]
 
 
 def features_from(rows: Iterable[Any]) -> Array:

@@ -60,9 +60,12 @@ def graph_and_splits(data: Any, *, directed: bool | None = None) -> tuple[Graph,
 
 
 def _marks(labels: Any) -> torch.Tensor:
-    """Rows of 0 and 1, with NaN for unknown labels if there are any."""
+    """Rows of 0 and 1, with NaN for unknown labels if there are any. A single label stays bytes, which `labels_from`
+    does not take for classes."""
     known = known_labels(labels)
-    return labels if bool(known.all()) else torch.where(known[:, None], labels.float(), torch.nan)
+    return (
+        labels if labels.shape[1] == 1 or bool(known.all()) else torch.where(known[:, None], labels.float(), torch.nan)
+    )
 
 
 def to_pyg(graph: Graph, split: Split | None = None) -> "torch_geometric.data.Data":
