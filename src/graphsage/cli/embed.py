@@ -111,7 +111,7 @@ def embed_command(
         "--node-ids": node_ids,
         "--new-nodes": new_nodes,
         "--new-edges": new_edges,
-        "--new-vectors": new_vectors,
+        "--new-vectors": new_vectors is not None,
         "--inference sampled": inference == "sampled",
         f"--device {device}": device not in ("auto", "cpu"),
     }.items():
