@@ -1,7 +1,8 @@
 """Speed on a CPU beside the peers and the floor, interleaved in one run: `python -m benchmarks.cpu` (or `make bench`).
 
-Peers run in environments of their own, named by --pyg and --dgl (an interpreter each); without one, its column is
-empty and the ratios that need it are not judged. Writes results/bench/cpu.json and exits 1 when a target is missed.
+Peers run in environments of their own, whose interpreters --pyg and --dgl name (README.md tells how to make them). If
+one is missing, its column is empty and the ratios that need it are not judged. Writes results/bench/cpu.json, and exits
+1 if a target is missed.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from graphsage.experiments.record import write_result
 from graphsage.kernels.compiled.library import library
 
 ROOT = Path(__file__).parents[1]
+PEERS = ROOT / "build/peers"
 
 
 @dataclass(frozen=True)
@@ -143,13 +145,13 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--out", type=Path, default=Path("results/bench/cpu.json"))
     options.add_argument("--only", nargs="*", help="names of groups; all by default")
-    options.add_argument("--pyg", help="an interpreter with torch_geometric and torch-sparse")
-    options.add_argument("--dgl", help="an interpreter with dgl")
+    options.add_argument("--pyg", default=PEERS / "pyg/bin/python", help="an interpreter with PyG and torch-sparse")
+    options.add_argument("--dgl", default=PEERS / "dgl/bin/python", help="an interpreter with DGL")
     options.add_argument("--rounds", type=int, default=4)
     options.add_argument("--data", type=Path, help="keep the made graphs in this folder, or take them from it")
     asked = options.parse_args()
     pythons = dict.fromkeys(("ours", "plain", "floor"), sys.executable)
-    pythons |= {who: path for who in ("pyg", "dgl") if (path := getattr(asked, who))}
+    pythons |= {who: str(path) for who in ("pyg", "dgl") if Path(path := getattr(asked, who)).exists()}
     results: dict[str, dict[str, Any]] = {}
     peers: dict[str, dict[str, str]] = {}
     if asked.only and asked.out.exists():
@@ -180,7 +182,7 @@ def main() -> int:
             "peers": peers,
             "groups": results,
             "targets": rows,
-            "note": "PyG draws with torch-sparse: pyg-lib, its faster sampler, is not to be had from the registries",
+            "note": "PyG samples with torch-sparse, because its faster sampler pyg-lib is not on the package index",
         },
     )
     for row in rows:

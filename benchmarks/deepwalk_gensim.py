@@ -1,6 +1,6 @@
 """Our DeepWalk beside gensim's Word2Vec on the same pairs of the same walks, all nodes at hand (transductive).
 
-python benchmarks/deepwalk_gensim.py DATA [DATA ...] --seeds 5 --out results/deepwalk-gensim.json
+    python -m benchmarks.deepwalk_gensim DATA [DATA ...] --seeds 5 --out results/deepwalk-gensim.json
 
 DATA is a graph folder or another format that `graphsage train` reads, with one class a node. gensim is given each pair
 as a text of two words, the same number of negatives and passes, and the rate of one pair in our batches of 64. It takes
@@ -98,7 +98,7 @@ def main() -> None:
         found = compared(data.graph.replace(features=None), options.lr, options.seeds)
         rows.append({"data": data.name, **found})
         command = (
-            f"python benchmarks/deepwalk_gensim.py {' '.join('PATH/' + row['data'] for row in rows)} "
+            f"python -m benchmarks.deepwalk_gensim {' '.join('PATH/' + row['data'] for row in rows)} "
             f"--seeds {options.seeds}"
         )
         about = "DeepWalk: probe micro F1 of our vectors and of gensim's, transductive"

@@ -1,6 +1,6 @@
 """A graph larger than the memory allowed: built from tables and embedded exactly, killed half way and resumed.
 
-python benchmarks/larger_graph.py FOLDER [--nodes 10000000] [--memory 3GB] [--out results/scale/larger-graph.json]
+    python -m benchmarks.larger_graph FOLDER [--nodes 10000000] [--memory 3GB] [--out results/scale/larger-graph.json]
 
 FOLDER needs about 35 GB for 10 million nodes. What is there is used again, so an interrupted run continues with the
 phase it was in. Degrees follow a power law; features are normal numbers in float16; weights are random, since the
@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from measured_process import Taken, disk_speed, forget, graphsage
 from pyarrow import parquet
+
+from benchmarks.measured_process import Taken, disk_speed, forget, graphsage
 
 WIDTH = 128
 CHUNK = 250_000  # nodes, or edges over EDGES_A_NODE, of a row group

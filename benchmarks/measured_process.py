@@ -45,7 +45,7 @@ def graphsage(*words: object, until: Callable[[], bool] | None = None) -> Taken:
         found, status, usage = os.wait4(process.pid, os.WNOHANG)
         if found:
             break
-        io, peak = _io(process.pid) or io, max(peak, high_water(process.pid))
+        io, peak = io_of(process.pid) or io, max(peak, high_water(process.pid))
         if until is not None and until():
             process.kill()
         time.sleep(0.02 if until is not None else 0.1)
@@ -61,7 +61,7 @@ def graphsage(*words: object, until: Callable[[], bool] | None = None) -> Taken:
     )
 
 
-def _io(pid: int) -> dict[str, int]:
+def io_of(pid: int) -> dict[str, int]:
     try:
         lines = Path(f"/proc/{pid}/io").read_text().splitlines()
     except OSError:

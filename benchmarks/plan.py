@@ -1,7 +1,7 @@
 """The planner's estimates beside measured times.
 
-    make results-plan           (on an idle machine; about two minutes)
-    make results-plan BUSY=1    (while other work runs: processor time of one thread)
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.plan           (on an idle machine)
+    OMP_WAIT_POLICY=PASSIVE python -m benchmarks.plan --busy    (processor time of one thread)
 
 For each row the planner measures a small random graph first, as `graphsage plan` does. The measured graph is larger,
 or has another degree or batch size.
@@ -113,7 +113,7 @@ def main() -> int:
         "within": sum(row["within"] for row in rows),
         "rates_of_scales": asdict(rates_of(SCALES.config(), SCALES.size(), again=True)),
     }
-    write_result(asked.out, about, "make results-plan" + " BUSY=1" * asked.busy, body)
+    write_result(asked.out, about, "python -m benchmarks.plan" + " --busy" * asked.busy, body)
     return 0
 
 

@@ -1,7 +1,7 @@
 """Whole-graph inference on two Ray nodes of this machine, beside in-process; with a worker killed, a node cut off, and
 the whole cluster lost.
 
-python benchmarks/ray_faults.py [--nodes 60000] [--out results/scale/ray.json]
+    python -m benchmarks.ray_faults [--nodes 60000] [--out results/scale/ray.json]
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Two commits compute the same bits: all golden cases at both, on this machine, with C kernels and without.
 
-    python benchmarks/same_bits.py OLD NEW [--threads 1]
+    python -m benchmarks.same_bits OLD NEW [--threads 1]
 
-OLD and NEW are commits, or folders with a `src`: `python benchmarks/same_bits.py main .` holds the working tree against
+OLD and NEW are commits, or folders with a `src`: `python -m benchmarks.same_bits main .` holds the working tree against
 main. Each commit is checked out under build/, and the cases of THIS working tree (tests/golden) run against its `src`.
 One line for each array that differs; the exit code is 1 if there is one. An intended difference goes into docs/log.md.
 """
@@ -12,38 +12,26 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.two_commits import source_of
 
 ROOT = Path(__file__).resolve().parents[1]
 CASES = ROOT / "tests" / "golden" / "write_golden.py"
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-@contextmanager
-def source_of(what: str, folder: Path) -> Iterator[Path]:
-    """The `src` of a folder as it is, or of a commit that is checked out into `folder` meanwhile."""
-    if (Path(what) / "src" / "graphsage").is_dir():
-        yield Path(what).resolve() / "src"
-        return
-    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", folder, what], cwd=ROOT, check=True)
-    try:
-        yield folder / "src"
-    finally:
-        subprocess.run(["git", "worktree", "remove", "--force", folder], cwd=ROOT, check=True)
-
-
-def arrays_of(what: str, folder: Path, threads: int) -> Arrays:
+def arrays_of(what: str, side: str, folder: Path, threads: int) -> Arrays:
     """All arrays of all cases, computed by the product at `what`."""
-    out = folder.with_suffix(".npz")
-    with source_of(what, folder) as source:
+    out = folder / f"{side}.npz"
+    with source_of(what, side, folder) as found:
+        source = found["source"]
         limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
-        command = [sys.executable, str(CASES), "--run", str(out), "--expect", str(source), "--threads", str(threads)]
-        subprocess.run(command, env={**os.environ, **limits, "PYTHONPATH": str(source)}, check=True)
+        command = [sys.executable, str(CASES), "--run", str(out), "--expect", source, "--threads", str(threads)]
+        subprocess.run(command, env={**os.environ, **limits, "PYTHONPATH": source}, check=True)
     with np.load(out, allow_pickle=False) as file:
         return dict(file.items())
 
@@ -70,8 +58,8 @@ def main() -> int:
     asked = parser.parse_args()
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ROOT / "build", prefix="same-bits-") as folder:
-        old = arrays_of(asked.old, Path(folder) / "old", asked.threads)
-        new = arrays_of(asked.new, Path(folder) / "new", asked.threads)
+        old = arrays_of(asked.old, "old", Path(folder), asked.threads)
+        new = arrays_of(asked.new, "new", Path(folder), asked.threads)
     said = {name: difference(old.get(name), new.get(name)) for name in sorted(old.keys() | new.keys())}
     differing = {name: words for name, words in said.items() if words is not None}
     for name, words in differing.items():

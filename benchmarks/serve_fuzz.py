@@ -1,6 +1,6 @@
 """Can any request make the service fail? Generated from its own OpenAPI description (schemathesis), good and bad.
 
-python benchmarks/serve_fuzz.py [--cases 1000] [--out results/serve/fuzz.json]
+    python -m benchmarks.serve_fuzz [--cases 1000] [--out results/serve/fuzz.json]
 
 Passes when no answer is 5xx (503 apart, which says "not now") and, without a key, all operations but health answer 401.
 """
@@ -18,7 +18,8 @@ import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
-from serve_process import ROOT, Server, serving, surroundings, write_result
+
+from benchmarks.serve_process import ROOT, Server, serving, surroundings, write_result
 
 sys.path.append(str(ROOT / "tests" / "helpers"))
 from small_service import Small, make_small
@@ -124,7 +125,7 @@ def main() -> None:
     write_result(
         options.out,
         "requests generated from the service's own description",
-        "make fuzz",
+        "python -m benchmarks.serve_fuzz",
         {"surroundings": where, "cases_asked": options.cases, "passed": passed, "cases": counts, **found},
     )
     raise SystemExit(not passed)

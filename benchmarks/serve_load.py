@@ -1,6 +1,6 @@
 """How fast and how steady is the service? One new node with 10 edges, 32 at a time, and ten times too many requests.
 
-python benchmarks/serve_load.py RUN [--seconds 10] [--out results/serve/load.json]
+    python -m benchmarks.serve_load [RUN] [--seconds 10] [--out results/serve/load.json]
 
 The load generator runs on the same machine as the service and shares its cores.
 """
@@ -15,8 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
-from serve_process import Connection, Server, one, quantiles, request_bytes, serving, surroundings, write_result
 
+from benchmarks.serve_process import (
+    Connection,
+    Server,
+    one,
+    quantiles,
+    request_bytes,
+    serving,
+    surroundings,
+    write_result,
+)
 from graphsage.inference.model import load
 from graphsage.inference.run_data import open_training_data
 
@@ -140,7 +149,7 @@ async def overload(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, help="folder of a trained model, such as demo-out/model")
+    parser.add_argument("run", type=Path, nargs="?", default=Path("demo-out/model"), help="folder of a trained model")
     parser.add_argument("--seconds", type=float, default=10.0, help="length of each phase")
     parser.add_argument("--inference", default="exact")
     parser.add_argument("--out", type=Path, default=Path("results/serve/load.json"))
@@ -161,7 +170,7 @@ def main() -> None:
     write_result(
         options.out,
         about,
-        "make load",
+        "python -m benchmarks.serve_load",
         {
             "surroundings": where,
             "inference": options.inference,

@@ -1,6 +1,6 @@
 """How much disk, memory and time does a live graph of a given size need?
 
-python benchmarks/serve_sizing.py [--nodes 10000 100000] [--out results/serve/sizing.json]
+    python -m benchmarks.serve_sizing [--nodes 10000 100000] [--out results/serve/sizing.json]
 
 Random graphs with 20 neighbors a node and 256 float32 features, a two-layer mean model of width 256; each size in a
 process of its own. Times are processor seconds, so that other work on the machine does not count.
@@ -17,15 +17,16 @@ from typing import Any
 
 import numpy as np
 import psutil
-from serve_process import surroundings, write_result
+
+from benchmarks.serve_process import surroundings, write_result
 
 WIDTH, DEGREE = 256, 20
 
 
 def measure(nodes: int) -> dict[str, Any]:
     import torch
-    from serve_crash import change, first_graph
 
+    from benchmarks.serve_crash import change, first_graph
     from graphsage.graph.ids import node_key
     from graphsage.inference.model import Model
     from graphsage.inference.nearest import NearestIndex
@@ -98,7 +99,7 @@ def main() -> None:
         rows.append(json.loads(done.stdout.splitlines()[-1]))
     about = "what a live graph of random edges and features needs"
     body = {"surroundings": where, "features": WIDTH, "degree": DEGREE, "rows": rows}
-    write_result(options.out, about, "make sizing", body)
+    write_result(options.out, about, "python -m benchmarks.serve_sizing", body)
 
 
 if __name__ == "__main__":

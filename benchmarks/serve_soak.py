@@ -1,6 +1,6 @@
 """Does the service stay well under mixed load for an hour? Errors, latency and memory, minute by minute.
 
-python benchmarks/serve_soak.py RUN [--minutes 60] [--rate 40] [--out results/serve/soak.json]
+    python -m benchmarks.serve_soak [RUN] [--minutes 60] [--rate 40] [--out results/serve/soak.json]
 
 Clients embed new and known nodes, predict, search, look at nodes, add nodes and delete them again, at a steady rate;
 compactions and index rebuilds happen meanwhile. Passes with no error and a memory slope below 1 MB a minute over the
@@ -20,8 +20,17 @@ from typing import Any
 import numpy as np
 import uvloop
 from scipy.stats import theilslopes
-from serve_process import Connection, Server, one, quantiles, request_bytes, serving, surroundings, write_result
 
+from benchmarks.serve_process import (
+    Connection,
+    Server,
+    one,
+    quantiles,
+    request_bytes,
+    serving,
+    surroundings,
+    write_result,
+)
 from graphsage.inference.model import load
 from graphsage.inference.run_data import open_training_data
 
@@ -131,7 +140,7 @@ async def soak(server: Server, mixed: list[Mixed], minutes: float, rate: float) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, help="folder of a trained model, such as demo-out/model")
+    parser.add_argument("run", type=Path, nargs="?", default=Path("demo-out/model"), help="folder of a trained model")
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--rate", type=float, default=40.0, help="requests a second of all clients together")
@@ -149,7 +158,7 @@ def main() -> None:
     passed = not result["errors"] and result["memory_slope_mb_per_minute"] < 1
     about = "mixed reads and writes at a steady rate"
     body = {"surroundings": where, "clients": options.clients, "offered_per_second": options.rate, "passed": passed}
-    write_result(options.out, about, "make soak", {**body, **result})
+    write_result(options.out, about, "python -m benchmarks.serve_soak", {**body, **result})
     raise SystemExit(not passed)
 
 

@@ -1,6 +1,6 @@
 """Four well-known graphs at random inductive splits (60/20/20), beside two controls on the same splits.
 
-python benchmarks/small_graphs.py DATA --out results/small-graphs.json
+    PYTHONPATH=src python -m benchmarks.small_graphs DATA
 
 DATA holds a folder for each graph with nodes.csv (id, label), edges.csv and features.npz (SciPy's sparse format). For
 each graph and each method, settings are chosen by validation micro-F1 on the split of seed 0; then every seed trains
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pyg_sage import score_pyg
-from tuned import chosen, grid, row
 
+from benchmarks.pyg_sage import score_pyg
+from benchmarks.setmm import chosen, grid, row
 from graphsage.checksummed_json import read_checksummed
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.evaluation.probe import logistic_regression
@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--graphs", default=",".join(GRAPHS))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("results/small-graphs.json"))
     options = parser.parse_args()
     about = (
         "test micro-F1 (accuracy) on random inductive splits 60/20/20, a split for each seed, the same for all "
@@ -130,7 +130,7 @@ def main() -> None:
                 continue
             made.append(measure(options.data / graph, method, options.seeds))
             # Written after every row: an interrupted run goes on from there. Remove the file to measure all again.
-            write_result(options.out, about, "python benchmarks/small_graphs.py DATA", {"rows": made})
+            write_result(options.out, about, "python -m benchmarks.small_graphs DATA", {"rows": made})
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from planted import planted_graph
 
 @pytest.mark.slow
 def test_it_scores_as_gensims_word2vec_does_on_the_same_pairs() -> None:
-    """Transductive probe accuracy within 2 points; `benchmarks/deepwalk_gensim.py` does the same on real graphs."""
+    """Transductive probe accuracy within 2 points; `benchmarks.deepwalk_gensim` does the same on real graphs."""
     word2vec = pytest.importorskip("gensim.models").Word2Vec
     graph = planted_graph(400, classes=3)
     assert graph.labels is not None

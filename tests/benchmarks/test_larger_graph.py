@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 def test_a_hundredth_of_the_large_graph_is_built_killed_and_resumed(tmp_path: Path) -> None:
     command = [
         sys.executable,
-        ROOT / "benchmarks" / "larger_graph.py",
+        "-m",
+        "benchmarks.larger_graph",
         tmp_path / "work",
         "--nodes",
         "100000",
@@ -27,7 +28,7 @@ def test_a_hundredth_of_the_large_graph_is_built_killed_and_resumed(tmp_path: Pa
         tmp_path / "result.json",
     ]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "result.json").read_text())
     assert found["same_bytes_after_kill"] is True

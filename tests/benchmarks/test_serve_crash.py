@@ -1,4 +1,4 @@
-"""The load and fault tests of `make crash` and `make fuzz`, in short."""
+"""Short runs of the fault tests: `serve_crash` and `serve_fuzz`."""
 
 import json
 import subprocess
@@ -14,15 +14,15 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(script: str, out: Path, *options: str) -> dict[str, Any]:
-    command = [sys.executable, str(ROOT / "benchmarks" / script), "--out", str(out), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    command = [sys.executable, "-m", f"benchmarks.{script}", "--out", str(out), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     result: dict[str, Any] = json.loads(out.read_text())
     return result
 
 
 def test_five_kills_and_fifty_damaged_journals_lose_nothing(tmp_path: Path) -> None:
-    result = run("serve_crash.py", tmp_path / "crash.json", "--kills", "5", "--torn", "50")
+    result = run("serve_crash", tmp_path / "crash.json", "--kills", "5", "--torn", "50", "--no-restart")
     assert result["kill_9"]["kills"] + result["kill_9_over_http"]["kills"] == 5
     assert result["kill_9"]["acknowledged"] > 30
     assert result["kill_9_over_http"]["acknowledged"] > 10
@@ -32,7 +32,7 @@ def test_five_kills_and_fifty_damaged_journals_lose_nothing(tmp_path: Path) -> N
 
 def test_fifty_cases_an_operation_never_fail(tmp_path: Path) -> None:
     pytest.importorskip("schemathesis")
-    result = run("serve_fuzz.py", tmp_path / "fuzz.json", "--cases", "50")
+    result = run("serve_fuzz", tmp_path / "fuzz.json", "--cases", "50")
     assert len(result["operations"]) >= 15
     assert result["cases"]["POST /v1/embed"] >= 45
     answered = [name for name, answers in result["operations"].items() if "200" in answers]

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.commit_verdict import HEADER, judged, line_of
 from benchmarks.commit_worker import HOMES, ROWS, Row, find, prepare
-from benchmarks.two_commits import source_of
+from benchmarks.two_commits import HEADER, judged, line_of, source_of
 from benchmarks.workload import Shape, write
 
 ROOT = Path(__file__).parents[2]

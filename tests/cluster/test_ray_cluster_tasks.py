@@ -143,9 +143,9 @@ def test_workers_below_one_are_refused() -> None:
 
 @pytest.mark.slow
 def test_two_nodes_agree_with_one_process_and_faults_are_survived(tmp_path: Path) -> None:
-    command = [sys.executable, ROOT / "benchmarks" / "ray_faults.py", "--nodes", "150000", "--out", tmp_path / "r.json"]
+    command = [sys.executable, "-m", "benchmarks.ray_faults", "--nodes", "150000", "--out", tmp_path / "r.json"]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "r.json").read_text())
     for case in ("two_nodes", "worker_killed", "second_node_cut_off"):

@@ -1,6 +1,6 @@
 """The numbers are those that were stored before the core was rebuilt: losses, weights, and vectors by every path.
 
-`write_golden.py` says when they may be written anew. `benchmarks/same_bits.py` holds two commits against each other bit
+`write_golden.py` says when they may be written anew. `benchmarks.same_bits` holds two commits against each other bit
 by bit, on one machine.
 """
 

@@ -1,4 +1,4 @@
-"""Write golden values anew, or those of this machine for `benchmarks/same_bits.py`.
+"""Write golden values anew, or those of this machine for `benchmarks.same_bits`.
 
     PYTHONPATH=src python tests/golden/write_golden.py --write            # tests/golden/golden.npz
     PYTHONPATH=src python tests/golden/write_golden.py --write-gpu OUT    # to be kept as tests/golden/golden_gpu.npz
