@@ -25,11 +25,11 @@ from graphsage.experiments.claims import (
     judged,
 )
 from graphsage.experiments.paper import NAMES, ROWS, SETTINGS, published
-from graphsage.experiments.record import MEASURED, spread
+from graphsage.experiments.record import spread
 from graphsage.experiments.report import claims as claims_section
 from graphsage.experiments.table1 import rows_in_part
 
-EMPTY: dict[str, dict[str, Any] | None] = dict.fromkeys(MEASURED)
+EMPTY: dict[str, dict[str, Any]] = {}
 NOISE = (-0.01, 0.0, 0.01)
 
 
@@ -53,7 +53,7 @@ def paper_rows(count: int = 1) -> list[dict[str, Any]]:
     return rows
 
 
-def with_table(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any] | None]:
+def with_table(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {**EMPTY, "table1": {"profile": "full", "rows": rows}}
 
 
@@ -228,9 +228,9 @@ def test_facts_agree_within_a_point_on_the_papers_own_data() -> None:
         assert claims.edges_back(own).holds is holds
     assert claims.empty_proteins(records).holds
     assert claims.reddit_edges_back(records).why == "Reddit was not given (--data reddit=PATH)"
-    for find in (claims.edges_back, claims.reddit_edges_back, claims.empty_proteins):
-        assert find(EMPTY).pending
-        assert not find({**EMPTY, "facts": {"rows": []}}).pending
+    for name in ("citation edges back in time", "Reddit edges back in time", "proteins without features"):
+        assert ledger(EMPTY)[name]["verdict"] == PENDING
+        assert ledger({"facts": {"rows": []}})[name]["verdict"] == UNTESTED
 
 
 def test_the_signed_rank_test_returns_the_published_pairs() -> None:
@@ -339,7 +339,7 @@ def test_a_claim_names_only_rows_that_judge_it_and_figures_with_few_seeds() -> N
     assert named["random features"]["in_part"] == ["figure3 (2 of 4 points with fewer than 2 seeds)"]
 
 
-def both_forms(pool: float, *, data: str | None = None) -> dict[str, dict[str, Any] | None]:
+def both_forms(pool: float, *, data: str | None = None) -> dict[str, dict[str, Any]]:
     """The paper's own table in the paper's form, and in the reference form (of one data set) with another pool."""
     other = [
         {**row, "form": "reference"} for row in paper_rows() if "form" in row and row["data"] == (data or row["data"])
@@ -350,7 +350,7 @@ def both_forms(pool: float, *, data: str | None = None) -> dict[str, dict[str, A
     return with_table([*paper_rows(), *other])
 
 
-def turned(records: dict[str, dict[str, Any] | None], verdict: str) -> dict[str, str]:
+def turned(records: dict[str, dict[str, Any]], verdict: str) -> dict[str, str]:
     """Claims of this verdict that the reference form decides otherwise."""
     rows = ledger(records).values()
     return {row["claim"]: row["reference_form"] for row in rows if row["reference_form"] and row["verdict"] == verdict}
@@ -369,7 +369,7 @@ def test_a_row_says_if_the_reference_form_decides_otherwise() -> None:
 
 def test_a_row_says_if_the_reference_form_alone_holds() -> None:
     records = both_forms(0.9)
-    for row in (records["table1"] or {})["rows"]:
+    for row in records["table1"]["rows"]:
         if row.get("form") == "paper" and row["row"] == "GraphSAGE-pool":
             row["test_micro_f1"] = spread([0.1])
     assert turned(records, FAILS)["gain over GCN"].startswith("+")

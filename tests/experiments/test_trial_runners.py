@@ -1,17 +1,21 @@
 """What a trial hands to training, and how its steps are timed."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graphsage.experiments import trial_runners
 from graphsage.experiments.data import Named, Source
+from graphsage.experiments.figures import Variant, ablation_trials, fixed, methods
+from graphsage.experiments.table1 import graphsage_trial
 from graphsage.experiments.trial_runners import NOT_SETTINGS, Evaluate, seconds_per_step, timed_training, usual_step
 from graphsage.training.config import Config
 from graphsage.training.progress import Event
 from graphsage.training.trials import Result, Trial
 from planted import planted_graph, planted_split
+from reproduction import session
 
 
 @pytest.mark.parametrize("tf32", [False, True])
@@ -55,3 +59,30 @@ def test_the_end_of_an_epoch_is_a_tick_where_a_gpu_tells_of_no_step(monkeypatch:
     _, ticks = timed_training(data, steps=120, device="cpu")
     assert [step for step, _ in ticks] == [0, 40, 80, 120]
     assert usual_step(ticks) >= 0
+
+
+def test_every_graphsage_trial_names_its_form(monkeypatch: pytest.MonkeyPatch, sources: tuple[Source, ...]) -> None:
+    """Training has a default that is neither of the paper's two forms."""
+    seen: list[Any] = []
+
+    class Stop(Exception):
+        pass
+
+    def train(*_: Any, **settings: Any) -> None:
+        seen.append(settings["form"])
+        raise Stop
+
+    monkeypatch.setattr(trial_runners, "train", train)
+    here = session(sources[:1], Path("unused"))
+    variants = [Variant("S 2", {}, {"sample_sizes": (2, 2), "aggregator": "mean"})]
+    trials = [
+        *(graphsage_trial(here, sources[0], cell) for cell in here.cells()),
+        *ablation_trials("depth", "graphsage", sources[:1], variants, fixed(here)).values(),
+        *ablation_trials("depth", "timed step", sources[:1], variants, fixed(here, steps=2)).values(),
+        *(trial for trial in methods(here, sources[0], "here").values() if trial.type == "timed graphsage"),
+    ]
+    for trial in trials:
+        with pytest.raises(Stop):
+            Evaluate(sources, "cpu")(trial.with_settings(seed=0))
+    assert len(seen) == len(trials) == 8 + 1 + 1 + 4
+    assert set(seen) == {"paper"}

@@ -25,7 +25,8 @@ RULE = (
     "its parts add up. A claim of no difference holds if p is larger. With one seed there is no p, and the size alone "
     "decides. Facts about data have no seeds and must agree within one point."
 )
-Records = Mapping[str, dict[str, Any] | None]
+Records = Mapping[str, dict[str, Any]]
+"""The results that there are, by experiment."""
 Score = Mapping[str, Any]
 """Values over the seeds and their `mean`, as in a result."""
 Scores = dict[tuple[str, str], dict[str, Score]]
@@ -164,7 +165,7 @@ def all_positive(estimates: Mapping[str, Estimate], needs: str) -> Verdict:
 def scores(records: Records, score: str = "test_micro_f1") -> Scores:
     """F1 in the paper's form. Baselines count in both tasks, with their stronger probe beside supervised models."""
     found: Scores = {}
-    for row in (records["table1"] or {"rows": []})["rows"]:
+    for row in records["table1"]["rows"]:
         if row["row"] in ROWS and score in row and row.get("form", "paper") == "paper":
             for task in TASKS if row["task"] == "both" else (row["task"],):
                 better = task == "supervised" and row["row"] in BASELINES and score == "test_micro_f1"
@@ -181,10 +182,9 @@ def compared_rows(records: Records, compare: Callable[[Score, Score], Estimate],
 
 def gain_over_features(records: Records) -> Verdict:
     table = scores(records)
-    rows = (records["table1"] or {"rows": []})["rows"]
     best = {
         found["data"]: found["best"]
-        for found in gains(rows)
+        for found in gains(records["table1"]["rows"])
         if (found["task"], found["form"]) == ("supervised", "paper")
     }
     cells = {data: table[data, "supervised"] for data in best}
@@ -220,7 +220,7 @@ def not_compared(records: Records) -> dict[str, tuple[list[str], str]]:
     """Baselines that a data set has no score of, and why."""
     found = {}
     for data in dict.fromkeys(data for data, _ in scores(records)):
-        own = {row["row"]: row for row in (records["table1"] or {})["rows"] if row["data"] == data}
+        own = {row["row"]: row for row in records["table1"]["rows"] if row["data"] == data}
         absent = [name for name in BASELINES if "test_micro_f1" not in own.get(name, {})]
         if absent:
             reasons = {own.get(name, {}).get("missing", "not made").partition(":")[0] for name in absent}
@@ -314,9 +314,9 @@ def lstm_like_pool(records: Records) -> Verdict:
     return no_effect(compared_rows(records, difference, "GraphSAGE-LSTM", "GraphSAGE-pool"), "LSTM and pool of table1")
 
 
-def points_in_part(name: str, record: dict[str, Any] | None) -> list[str]:
+def points_in_part(name: str, record: dict[str, Any]) -> list[str]:
     """How much of a figure has fewer seeds than the rest of it, or was made with less than the whole grid of rates."""
-    if record is None or name not in ("figure2a", "figure2b", "figure3", "depth", "pooling"):
+    if name not in ("figure2a", "figure2b", "figure3", "depth", "pooling"):
         return []
     cells = [*record.get("points", ()), *(cell for line in record.get("lines", {}).values() for cell in line)]
     if "device" in record:
@@ -332,7 +332,7 @@ def points_in_part(name: str, record: dict[str, Any] | None) -> list[str]:
 
 def pooling(records: Records) -> Verdict:
     found: dict[str, dict[str, Score]] = {}
-    for point in (records["pooling"] or {"points": []})["points"]:
+    for point in records["pooling"]["points"]:
         found.setdefault(point["data"], {})[point["aggregator"]] = point["test_micro_f1"]
     pairs = {data: difference(pair["pool"], pair["meanpool"]) for data, pair in found.items() if len(pair) == 2}
     return no_effect(pairs, "pooling")
@@ -341,7 +341,7 @@ def pooling(records: Records) -> Verdict:
 def depths(records: Records, a: int, b: int) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """The points at depths a and b of each data set and aggregator."""
     found: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
-    for point in (records["depth"] or {"points": []})["points"]:
+    for point in records["depth"]["points"]:
         found.setdefault((point["data"], point["aggregator"]), {})[point["k"]] = point
     return {" ".join(key): (ks[a], ks[b]) for key, ks in found.items() if a in ks and b in ks}
 
@@ -375,7 +375,7 @@ def third_layer_time(records: Records) -> Verdict:
 
 
 def figure2b_points(records: Records) -> list[dict[str, Any]]:
-    points: list[dict[str, Any]] = (records["figure2b"] or {"points": []})["points"]
+    points: list[dict[str, Any]] = records["figure2b"]["points"]
     return points if len(points) > 2 else []
 
 
@@ -412,8 +412,6 @@ def sample_size(records: Records) -> Verdict:
 
 def noise(records: Records) -> Verdict:
     record, table = records["figure3"], records["table1"]
-    if record is None or table is None:
-        return missing("figure3", "table1")
     lines = {name: line[-1] for name, line in record["lines"].items()}
     if not {"GraphSAGE-pool", "GraphSAGE-GCN"} <= lines.keys():
         return missing("figure3 with pool and GCN")
@@ -429,10 +427,7 @@ def noise(records: Records) -> Verdict:
 
 
 def rotation(records: Records) -> Verdict:
-    record = records["rotation"]
-    if record is None:
-        return missing("rotation")
-    same, other, aligned = (row["test_micro_f1"] for row in record["rows"])
+    same, other, aligned = (row["test_micro_f1"] for row in records["rotation"]["rows"])
     lost, regained = difference(same, other), difference(aligned, other)
     ours = f"same run {same['mean']:.3f}, other run {other['mean']:.3f}, aligned {aligned['mean']:.3f}"
     return decided(
@@ -444,29 +439,24 @@ def rotation(records: Records) -> Verdict:
 
 def theorem(records: Records) -> Verdict:
     record = records["theory"]
-    if record is None:
-        return missing("theory")
     worst = max(row["largest_error"] for row in record["constructed"])
     ours = f"largest error {worst:.0e} on {len(record['constructed'])} graphs"
     return decided(ours, "" if worst < record["epsilon"] else f"not below {record['epsilon']:g}")
 
 
 def learned(records: Records) -> Verdict:
-    rows = (records["theory"] or {"learned": []})["learned"]
-    r2 = {row["aggregator"]: row["r2_new_graphs"] for row in rows}
+    r2 = {row["aggregator"]: row["r2_new_graphs"] for row in records["theory"]["learned"]}
     others = (name for name in r2 if name != "pool")
     return all_positive({f"pool over {name}": difference(r2["pool"], r2[name]) for name in others}, "theory")
 
 
 def fact(records: Records, name: str, data: str, paper: float, title: str) -> Verdict:
     """A number that the paper states about its own data."""
-    rows = records["facts"]
-    if rows is None:
-        return missing("facts")
-    share = next((100 * float(row[name]) for row in rows["rows"] if row["data"] == data), None)
+    rows = records["facts"]["rows"]
+    share = next((100 * float(row[name]) for row in rows if row["data"] == data), None)
     if share is not None:
         return decided(f"{share:.1f}%", "" if abs(share - paper) <= 1 else f"more than a point from {paper:.0f}%")
-    stand_in = next((row for row in rows["rows"] if COLUMNS.get(row["data"]) == data), None)
+    stand_in = next((row for row in rows if COLUMNS.get(row["data"]) == data), None)
     if stand_in is None:
         return Verdict("–", None, f"{title} was not given (--data {data}=PATH)")
     ours = f"{100 * stand_in[name]:.0f}% on the stand-in {stand_in['data']}"
@@ -493,10 +483,8 @@ def on_every_machine(judge: Callable[[Timed], Verdict | None]) -> Callable[[Reco
     """A claim about times holds if it holds on all machines that were timed."""
 
     def find(records: Records) -> Verdict:
-        record = records["figure2a"]
-        if record is None:
-            return missing("figure2a")
-        judged = {machine: judge({row["row"]: row for row in rows}) for machine, rows in by_machine(record).items()}
+        machines = by_machine(records["figure2a"])
+        judged = {machine: judge({row["row"]: row for row in rows}) for machine, rows in machines.items()}
         found = {machine: verdict for machine, verdict in judged.items() if verdict is not None}
         if not found:
             return missing("figure2a on a single graph")
@@ -641,6 +629,8 @@ class Claim:
     tasks: tuple[str, ...] = ()
     """Of Table 1, if its rows decide: some of them may have been made in part or under an older protocol."""
     rows: tuple[str, ...] = ROWS
+    needs: tuple[str, ...] = ("table1",)
+    """The results that it is judged by."""
 
 
 CLAIMS = (
@@ -769,6 +759,7 @@ CLAIMS = (
         "2 x",
         "time of a supervised step, on every machine that was timed",
         lstm_slower,
+        needs=("figure2a",),
     ),
     Claim(
         "max and mean pooling",
@@ -777,6 +768,7 @@ CLAIMS = (
         "–",
         "max minus mean on all data sets: no difference",
         pooling,
+        needs=("pooling",),
     ),
     Claim(
         "K = 2 over K = 1",
@@ -785,6 +777,7 @@ CLAIMS = (
         "+10-15%",
         "K = 2 over K = 1, mean and pool on all data sets",
         second_layer,
+        needs=("depth",),
     ),
     Claim(
         "K = 3 over K = 2",
@@ -793,6 +786,7 @@ CLAIMS = (
         "0-5%",
         "K = 3 over K = 2, mean and pool on all data sets; significance is not claimed",
         third_layer,
+        needs=("depth",),
     ),
     Claim(
         "time of K = 3",
@@ -801,6 +795,7 @@ CLAIMS = (
         "10-100 x",
         "time of a step with K = 3 over K = 2; a third sample of 10 makes at most 11 times the work",
         third_layer_time,
+        needs=("depth",),
     ),
     Claim(
         "sample size",
@@ -809,6 +804,7 @@ CLAIMS = (
         "–",
         "the first step of S gains F1, and the last step gains less than the first",
         sample_size,
+        needs=("figure2b",),
     ),
     Claim(
         "sub-sampling",
@@ -817,6 +813,7 @@ CLAIMS = (
         "–",
         "the smallest sample that is not significantly below the largest: at most half of its time",
         subsampling,
+        needs=("figure2b",),
     ),
     Claim(
         "DeepWalk slower at test time",
@@ -825,6 +822,7 @@ CLAIMS = (
         "100-500 x",
         "one online pass over the aggregators' sampled inference, on every machine",
         deepwalk_inference,
+        needs=("figure2a",),
     ),
     Claim(
         "DeepWalk faster in training",
@@ -833,6 +831,7 @@ CLAIMS = (
         "2-5 x",
         "the aggregators' one pass over the walks over DeepWalk's five, on every machine",
         deepwalk_training,
+        needs=("figure2a",),
     ),
     Claim(
         "comparable training times",
@@ -841,6 +840,7 @@ CLAIMS = (
         "LSTM slowest",
         "supervised steps on every machine: LSTM is the slowest, at most 10 times the fastest",
         lstm_slowest,
+        needs=("figure2a",),
     ),
     Claim(
         "random features",
@@ -849,6 +849,7 @@ CLAIMS = (
         "pool yes, GCN no",
         "on noise alone: pool over the random classifier and over GCN",
         noise,
+        needs=("figure3", "table1"),
     ),
     Claim(
         "rotation",
@@ -857,6 +858,7 @@ CLAIMS = (
         "–",
         "a probe loses half of its F1 on another run, and alignment regains half of the loss",
         rotation,
+        needs=("rotation",),
     ),
     Claim(
         "clustering coefficients",
@@ -865,6 +867,7 @@ CLAIMS = (
         "Theorem 1",
         "error of the constructed network on every graph, below 1e-6",
         theorem,
+        needs=("theory",),
     ),
     Claim(
         "clustering coefficients are learned",
@@ -873,6 +876,7 @@ CLAIMS = (
         "–",
         "R² on new graphs, trained on random features: pool over mean and over GCN, in points",
         learned,
+        needs=("theory",),
     ),
     Claim(
         "citation edges back in time",
@@ -881,6 +885,7 @@ CLAIMS = (
         "96%",
         "the same share of the citation data",
         edges_back,
+        needs=("facts",),
     ),
     Claim(
         "Reddit edges back in time",
@@ -889,6 +894,7 @@ CLAIMS = (
         "73%",
         "the same share of Reddit",
         reddit_edges_back,
+        needs=("facts",),
     ),
     Claim(
         "proteins without features",
@@ -897,46 +903,33 @@ CLAIMS = (
         "42%",
         "the same share of PPI",
         empty_proteins,
+        needs=("facts",),
     ),
 )
 
 
 def claims(session: Session) -> Path:
-    records = {name: session.earlier(name) for name in MEASURED}
-    if not any(records.values()):
+    found = {name: session.earlier(name) for name in MEASURED}
+    records = {name: record for name, record in found.items() if record is not None}
+    if not records:
         raise DataError(f"there is no result in {session.out}; run `graphsage reproduce table1` or another first")
     rows = [judged(claim, records) for claim in CLAIMS]
-    profiles = sorted({record["profile"] for record in records.values() if record is not None})
     body = {
-        "profile": " and ".join(profiles),
+        "profile": " and ".join(sorted({record["profile"] for record in records.values()})),
         "rule": RULE,
         "rows": rows,
         "counts": {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS},
-        "trials_on": [one for made in records.values() if made for one in made["trials_on"]],
+        "trials_on": [machine for record in records.values() for machine in record["trials_on"]],
     }
     return session.keep("claims", "What the paper claims, and what of it holds on our data", body)
 
 
-class _Noted(dict[str, dict[str, Any] | None]):
-    """Records that know which of them were read."""
-
-    def __init__(self, records: Records) -> None:
-        super().__init__(records)
-        self.read: dict[str, None] = {}
-
-    def __getitem__(self, name: str) -> dict[str, Any] | None:
-        self.read[name] = None
-        return super().__getitem__(name)
-
-
 def judged(claim: Claim, records: Records) -> dict[str, Any]:
     """A row of the ledger, with the profile of every result that it was judged by."""
-    noted = _Noted(records)
-    found = claim.find(noted)
-    read = {name: record for name in noted.read if (record := records[name]) is not None}
+    read = {name: records[name] for name in claim.needs if name in records}
+    found = claim.find(records) if len(read) == len(claim.needs) else missing(*claim.needs)
     unknown = PENDING if found.pending else UNTESTED
     verdict = unknown if found.holds is None else HOLDS if found.holds else FAILS
-    table = records["table1"]
     return {
         "claim": claim.name,
         "quote": claim.quote,
@@ -948,7 +941,7 @@ def judged(claim: Claim, records: Records) -> dict[str, Any]:
         "why": found.why,
         "reference_form": in_reference_form(claim, records, verdict),
         "profiles": {name: record.get("profile") for name, record in read.items()},
-        "in_part": rows_in_part(table, claim.tasks, claim.rows)
+        "in_part": rows_in_part(records.get("table1"), claim.tasks, claim.rows)
         + [part for name, record in read.items() for part in points_in_part(name, record)],
         "old_protocol": [name for name, record in read.items() if judged_by_old(name, record, claim)],
     }
@@ -964,15 +957,12 @@ def judged_by_old(name: str, record: dict[str, Any], claim: Claim) -> bool:
 
 def in_reference_form(claim: Claim, records: Records, verdict: str) -> str:
     """The measurement in the reference form, if Table 1 has the same rows there and the verdict differs."""
-    taken = {**records, "table1": _as_papers(records["table1"])}
+    if verdict not in (HOLDS, FAILS) or not claim.tasks:
+        return ""
+    # The rows of the reference form as if they were of the paper's; those of no form stay.
+    rows = [row for row in records["table1"]["rows"] if row.get("form") != "paper"]
+    named = [{**row, "form": "paper"} if "form" in row else row for row in rows]
+    taken = {**records, "table1": {**records["table1"], "rows": named}}
     ours, other = ({key: rows.keys() for key, rows in scores(each).items()} for each in (records, taken))
     found = claim.find(taken)
-    return found.ours if ours == other and (found.holds, verdict) in ((False, HOLDS), (True, FAILS)) else ""
-
-
-def _as_papers(record: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The rows of the reference form as if they were of the paper's; those of no form stay."""
-    if record is None:
-        return None
-    rows = [row for row in record["rows"] if row.get("form") != "paper"]
-    return {**record, "rows": [{**row, "form": "paper"} if "form" in row else row for row in rows]}
+    return found.ours if ours == other and found.holds is (verdict == FAILS) else ""

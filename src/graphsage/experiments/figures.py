@@ -61,7 +61,7 @@ def ablation(
     All else is fixed, but for the learning rate: validation chooses one for each point, as in Table 1, since a rate
     that suits one depth or aggregator may ruin another. All times are of one machine.
     """
-    made = session.swept(_trials(name, "graphsage", sources, variants, settings))
+    made = session.swept(ablation_trials(name, "graphsage", sources, variants, settings))
     points = [
         {
             "data": data,
@@ -74,13 +74,13 @@ def ablation(
     if timed:
         few = {**settings, "steps": session.profile.timed_steps}
         named = [replace(variant, label=f"time {variant.label}") for variant in variants]
-        machine, steps = session.timed(_trials(name, "timed step", sources, named, few))
+        machine, steps = session.timed(ablation_trials(name, "timed step", sources, named, few))
         for point, step in zip(points, steps.values(), strict=True):
             point |= {"step_milliseconds": round(step["step_milliseconds"], 3), "timed_on": machine}
     return {"data": data_facts(sources), "settings": dict(settings), "points": points}
 
 
-def _trials(
+def ablation_trials(
     experiment: str, type: str, sources: Sequence[Source], variants: Sequence[Variant], settings: Mapping[str, Any]
 ) -> dict[tuple[str, int], Trial]:
     return {

@@ -180,7 +180,7 @@ def settings(record: Record) -> Section:
             row["task"],
             row.get("form", "–"),
             ", ".join(f"{name} {chosen}" for name, chosen in row["settings"].items()),
-            row.get("readings", {}).get("won") or "–",
+            row.get("reading") or "–",
             f"{row['val_micro_f1']['mean']:.3f}",
             _tried(row),
             str(len(row["test_micro_f1"]["values"])),

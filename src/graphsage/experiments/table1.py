@@ -215,7 +215,7 @@ def graphsage_rows(session: Session, source: Source, cell: Cell) -> list[Row]:
         narrowed.append("--small")
     made["command"] = command(session, made, *narrowed)
     if task == "unsupervised":
-        made["readings"] = readings(found.points, found.chosen)
+        made["reading"] = reading(found.chosen["lr"])
     if any("with_features" not in run for run in found.results):
         return [made]
     runs = {seed: {**record, "result": record["result"]["with_features"]} for seed, record in found.runs.items()}
@@ -232,15 +232,9 @@ def tried(points: Sequence[Mapping[str, Any]], whole: int) -> Row:
     return {plural: each for plural, each in values.items() if each} | {"points": len(points), "of": whole}
 
 
-def readings(points: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> Row:
-    """The best validation score with each reading of the unsupervised rates that was tried, and which one won."""
-    best_of: dict[str, float] = {}
-    for point in points:
-        for reading, rates in UNSUPERVISED_RATES.items():
-            if point["lr"] in rates:
-                best_of[reading] = max(point["val"], best_of.get(reading, 0.0))
-    won = next((reading for reading, rates in UNSUPERVISED_RATES.items() if chosen["lr"] in rates), None)
-    return {"won": won, "val": best_of}
+def reading(rate: float) -> str | None:
+    """Which reading of the paper's unsupervised rates holds this rate."""
+    return next((name for name, rates in UNSUPERVISED_RATES.items() if rate in rates), None)
 
 
 def row(source: Source, name: str, task: str, found: Swept | None) -> Row:
