@@ -33,7 +33,7 @@ class DeepWalkConfig:
     walk_length: int = 5
     num_negatives: int = 20
     contexts: str = "trained"
-    """In the online step, who may be the context of a new node: nodes 'trained' before, or 'all'."""
+    """Possible contexts of a new node in the online step: nodes 'trained' before, or 'all'."""
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -274,10 +274,10 @@ def best_aggregators(records: Records) -> Verdict:
         best[key] in MODELS[2:] and all(difference(rows[best[key]], rows[name]).positive for name in MODELS[:2])
         for key, rows in full.items()
     )
-    told = ", ".join(f"{' '.join(key)}: {name.removeprefix('GraphSAGE-')}" for key, name in best.items())
+    named = ", ".join(f"{' '.join(key)}: {name.removeprefix('GraphSAGE-')}" for key, name in best.items())
     bar = 5 / 6 / 2
     why = "" if won / len(full) >= bar else f"{won} of {len(full)} is less than half of the paper's 5 of 6"
-    return decided(f"significantly in {won} of {len(full)} (best: {told})", why)
+    return decided(f"significantly in {won} of {len(full)} (best: {named})", why)
 
 
 def over_rows(
@@ -524,10 +524,10 @@ def lstm_slowest(rows: Timed) -> Verdict:
     steps = {name: rows[name]["supervised_step_milliseconds"] for name in MODELS if name in rows}
     lstm = steps["GraphSAGE-LSTM"]
     apart = max(map(usual, steps.values())) / min(map(usual, steps.values()))
-    told = ", ".join(f"{name.removeprefix('GraphSAGE-')} {short(usual(step))} ms" for name, step in steps.items())
+    named = ", ".join(f"{name.removeprefix('GraphSAGE-')} {short(usual(step))} ms" for name, step in steps.items())
     faster = [name for name, step in steps.items() if step is not lstm and not log_ratio(lstm, step).positive]
     return decided(
-        f"{apart:.0f} x from fastest to slowest ({told})",
+        f"{apart:.0f} x from fastest to slowest ({named})",
         f"LSTM is not slower than {' and '.join(faster)}" if faster else "",
         "" if apart <= 10 else f"the slowest takes {apart:.0f} times as long as the fastest",
     )

@@ -65,7 +65,7 @@ class Named:
         if (number is None or len(torch.unique(number)) == 1) and attached(self.graph, trained):
             return None
         if not bool(self.graph.degrees[~trained].any()):
-            return "no unseen node has an edge: a walk from it meets nobody"
+            return "no unseen node has an edge, so no walk starts there"
         return "several graphs: vectors of one mean nothing in another (Appendix D)"
 
 

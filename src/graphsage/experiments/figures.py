@@ -34,10 +34,10 @@ SCORES = {"test_micro_f1": "test"}
 
 @dataclass(frozen=True)
 class Variant:
-    """`told` describes it in a point of the result; `settings` are those that differ from the fixed ones."""
+    """`description` goes into a point of the result; `settings` are those that differ from the fixed ones."""
 
     label: str
-    told: Mapping[str, Any]
+    description: Mapping[str, Any]
     settings: Mapping[str, Any]
 
 
@@ -65,9 +65,9 @@ def ablation(
     points = [
         {
             "data": data,
-            **variants[number].told,
+            **variants[number].description,
             **rate(session, found),
-            **{told: spread(run[score] for run in found.results) for told, score in scores.items()},
+            **{name: spread(run[score] for run in found.results) for name, score in scores.items()},
         }
         for (data, number), found in made.items()
     ]
@@ -268,7 +268,7 @@ def rotation(session: Session) -> Path:
     runs = session.runs({"rotation": trial})["rotation"]
     rows = [{"row": name, "test_micro_f1": spread(run[name] for run in runs)} for name in ROTATIONS]
     body = {"data": data_facts([source]), "rows": rows}
-    return session.keep("rotation", "Appendix D: a probe fitted on one DeepWalk run, asked about another run", body)
+    return session.keep("rotation", "Appendix D: a probe fitted on one DeepWalk run and scored on another", body)
 
 
 def theory(session: Session) -> Path:

@@ -1,4 +1,4 @@
-"""What the paper reports: Table 1, and the numbers of its text that ours are put beside."""
+"""What the paper reports: Table 1, and the numbers of its text that ours are compared with."""
 
 ROWS = (
     "Random",

@@ -24,7 +24,7 @@ Record = Mapping[str, Any]
 
 
 def pictures(records: Mapping[str, Record | None]) -> dict[str, bytes]:
-    """A PNG for each figure whose record is there."""
+    """A PNG for each figure that has a record."""
     drawn = {}
     for name, draw in DRAWN.items():
         record = records.get(name)
@@ -35,7 +35,7 @@ def pictures(records: Mapping[str, Record | None]) -> dict[str, bytes]:
 
 
 def table1(record: Record) -> Any:
-    """A panel for each data set and task: ours as filled dots, the paper's as rings. None before any model is there."""
+    """A panel for each data set and task: ours as filled dots, the paper's as rings. None without a GraphSAGE row."""
     found = {(row["data"], row["task"]) for row in record["rows"] if "form" in row}
     if not found:
         return None

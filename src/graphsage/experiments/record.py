@@ -95,10 +95,10 @@ Record = dict[str, Any]
 
 
 def merge_results(earlier: Record | None, body: Record, part: str, key: Callable[[Record], Hashable]) -> Record:
-    """`body` with those rows of `body[part]` that an earlier piece made and this one did not, told apart by `key`.
+    """`body` with the rows of `body[part]` that an earlier command made and this one did not, identified by `key`.
 
     Rows of another profile, of other settings or an older version of the code, or of other data under the same name
-    are not put beside these.
+    are left out.
     """
     if earlier is None or any(
         earlier.get(name) != _as_json(body.get(name)) for name in ("profile", "version", "settings")

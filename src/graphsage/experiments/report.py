@@ -486,7 +486,7 @@ SECTIONS: tuple[tuple[str, Callable[[Record], Section]], ...] = (
 
 
 def sections(records: Records) -> list[Section]:
-    """Those whose record is there, the claims first."""
+    """One for each record, the claims first."""
     return [*(write(record) for name, write in SECTIONS if (record := records.get(name)) is not None), trials(records)]
 
 

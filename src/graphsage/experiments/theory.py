@@ -33,7 +33,7 @@ EPSILON = 1e-6  # how far the constructed coefficients may be from the counted o
 
 
 class Clustering(nn.Module):
-    """Algorithm 1 with K = 4 and explicit weights, for nodes whose features are told apart by one number each.
+    """Algorithm 1 with K = 4 and explicit weights, for nodes that one number each identifies.
 
     `values` are the numbers that may occur and `colors` the color (0 .. m - 1) of each; nodes of one value look alike,
     so two nodes at most four steps apart must differ in color. The same weights serve every graph of which that is true

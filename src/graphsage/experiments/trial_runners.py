@@ -169,7 +169,7 @@ def wait_for(device: torch.device) -> None:
 
 
 def rotation(settings: dict[str, Any], data: Named) -> Result:
-    """Both runs see all nodes. The probe is fitted on 70% of them in the first run and asked about 20%, in the same
+    """Both runs see all nodes. The probe is fitted on 70% of them in the first run and scored on 20%, in the same
     run and in the second one; that one is also aligned to the first by the nodes the probe was fitted on."""
     names = ("lr", "passes", "num_walks", "dim")
     given = {name: settings[name] for name in names if name in settings}
