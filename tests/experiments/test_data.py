@@ -12,7 +12,7 @@ from graphsage.datasets.dataset import Dataset, text_plan
 from graphsage.datasets.open import open_data
 from graphsage.errors import ConfigError
 from graphsage.experiments import trial_runners
-from graphsage.experiments.data import Named, Source, fingerprint, normal, opened, with_noise
+from graphsage.experiments.data import Named, Source, fingerprint, normal, opened, rare_classes, with_noise
 from graphsage.experiments.figures import measured
 from graphsage.experiments.trial_runners import probed, procrustes, unseen
 from graphsage.graph.graph import Graph
@@ -263,3 +263,13 @@ def test_the_probe_learns_from_training_rows_alone() -> None:
     graph = Graph.from_edges([(v, v + 1) for v in range(59)], 60, features=z, labels=labels)
     found = probed(z, Named("d", graph, Split.masks(*masks), "", ""), seed=0)
     assert found["val"] == found["test"] == 0
+
+
+def test_the_share_of_test_nodes_in_rare_classes_is_counted() -> None:
+    """Class 1 has 1 of 101 known training nodes, class 2 has none; a node of unknown class does not count."""
+    labels = torch.tensor([0] * 100 + [1, -1] + [0, 1, 2, 2, -1])
+    split = Split.masks(torch.arange(107) < 102, None, torch.arange(107) >= 102)
+    graph = Graph.from_edges([(0, 1)], 107, labels=labels)
+    assert rare_classes(Named("d", graph, split, "", "")) == {"rare_test_share": 0.75}
+    both = Graph.from_edges([(0, 1)], 107, labels=torch.ones(107, 2, dtype=torch.uint8))
+    assert rare_classes(Named("d", both, split, "", "")) == {}

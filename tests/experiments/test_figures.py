@@ -97,6 +97,8 @@ def test_tables_pictures_and_factors_are_of_medians() -> None:
     assert "medians over the seeds (here: 3 seeds)" in shown[0].text
     drawn = [pictures({"figure2a": {**about, "rows": each}})["figure2a"] for each in (usual, slow, late)]
     assert drawn[0] == drawn[1] != drawn[2]
+    old = {**about, "rows": usual, "old_protocol": {"timed deepwalk": 5}}
+    assert pictures({"figure2a": old})["figure2a"] != drawn[0]  # the picture says so
 
 
 def test_a_claim_about_times_holds_where_it_holds_on_every_machine() -> None:

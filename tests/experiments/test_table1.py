@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from graphsage.baselines.deepwalk import CONTEXTS
 from graphsage.experiments import trial_runners
-from graphsage.experiments.data import Source
+from graphsage.experiments.data import Source, opened
 from graphsage.experiments.figures import deepwalk_lines
 from graphsage.experiments.record import merge_results
 from graphsage.experiments.report import settings
@@ -248,3 +249,17 @@ def test_unsupervised_models_have_a_row_beside_their_features(sources: tuple[Sou
     assert probed == set(rows) - {"Random"}
     assert "aggregator" not in rows["GraphSAGE-mean + features"]  # the signed-rank test compares models alone
     assert rows["GraphSAGE-mean"]["test_micro_f1"] != rows["GraphSAGE-mean + features"]["test_micro_f1"]
+
+
+def test_a_row_of_deepwalk_counts_the_nodes_without_a_vector(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    graph = opened(sources[0]).graph
+    lonely = int(opened(sources[0]).split.nodes("test")[0])
+    keep = (graph.edge_rows != lonely) & (graph.indices != lonely)
+    edges = torch.stack([graph.edge_rows[keep], graph.indices[keep].long()], dim=1)
+    cut = graph.from_edges(edges, graph.num_nodes, features=graph.features, labels=graph.labels)
+    save_graph(cut, tmp_path / "cut", {"given": planted_split(graph)})
+    reproduce("table1", session((Source("cut", str(tmp_path / "cut")),), tmp_path / "out", only=("deepwalk",)))
+    rows = {row["row"]: row for row in read(tmp_path / "out", "table1")["rows"]}
+    isolated = int((cut.degrees == 0).sum())
+    assert isolated >= 1
+    assert rows["DeepWalk"]["without_vector"] >= isolated

@@ -65,7 +65,7 @@ def table1(record: Record) -> Any:
         axes.set_xlim(-0.02, 1.03)
     forms = {row["form"] for row in record["rows"] if "form" in row}
     both = ", diamonds: reference form" if "reference" in forms else ""
-    _finish(figure, "Table 1: test micro F1", f"dots: ours{both}; rings: the paper, on its own data")
+    _finish(figure, record, "Table 1: test micro F1", f"dots: ours{both}; rings: the paper, on its own data")
     return figure
 
 
@@ -88,7 +88,7 @@ def figure2a(record: Record) -> Any:
         for place, value in enumerate(values):
             axes.text(value * 1.12, place, short(value), va="center", fontsize=9, color=INK)
         axes.set_title(f"{machine}: {title}", loc="left", fontsize=10, color=INK)
-    _finish(figure, "Figure 2A: time, log scale", next(iter(record["data"])))
+    _finish(figure, record, "Figure 2A: time, log scale", next(iter(record["data"])))
     return figure
 
 
@@ -101,7 +101,9 @@ def figure2b(record: Record) -> Any:
         axes.set_title(title, loc="left", fontsize=10, color=INK)
         axes.set_xlabel("S1 = S2", fontsize=9, color=FAINT)
         axes.set_xticks(sizes, [str(size) for size in sizes])
-    _finish(figure, "Figure 2B: size of the sampled neighborhood", f"GraphSAGE-mean, {next(iter(record['data']))}")
+    _finish(
+        figure, record, "Figure 2B: size of the sampled neighborhood", f"GraphSAGE-mean, {next(iter(record['data']))}"
+    )
     return figure
 
 
@@ -130,7 +132,7 @@ def depth(record: Record) -> Any:
     panels[1].set_yscale("log")
     _plain(panels[1].yaxis)
     panels[1].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    _finish(figure, "Depth K", "supervised")
+    _finish(figure, record, "Depth K", "supervised")
     return figure
 
 
@@ -145,7 +147,12 @@ def figure3(record: Record) -> Any:
     axes.set_xlabel("share of feature columns replaced by noise", fontsize=9, color=FAINT)
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8.5, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    _finish(figure, "Figure 3: features replaced by noise", f"test micro F1, supervised, {next(iter(record['data']))}")
+    _finish(
+        figure,
+        record,
+        "Figure 3: features replaced by noise",
+        f"test micro F1, supervised, {next(iter(record['data']))}",
+    )
     return figure
 
 
@@ -199,7 +206,8 @@ def _line(axes: Any, x: list[float], cells: list[Any], color: str, label: str, m
     )
 
 
-def _finish(figure: Any, title: str, subtitle: str) -> None:
+def _finish(figure: Any, record: Record, title: str, subtitle: str) -> None:
+    subtitle += "; old protocol" if record.get("old_protocol") else ""
     figure.suptitle(f"{title}\n", x=0.01, ha="left", fontsize=13, fontweight="bold", color=INK)
     figure.text(0.012, 1.0 - 0.35 / figure.get_figheight(), subtitle, fontsize=9, color=FAINT, va="top")
 

@@ -178,6 +178,8 @@ def deepwalk_row(session: Session, source: Source, name: str, variant: str) -> R
     made = row(source, label, "both", found)
     made["settings"] = {**session.profile.deepwalk, **found.chosen}
     made["tried"] = tried(found.points, len(CONTEXTS) * len(session.profile.deepwalk_rates))
+    without = [run["without_vector"] for run in found.results if "without_vector" in run]
+    made |= {"without_vector": max(without)} if without else {}
     return made | {"command": command(session, made)}
 
 
