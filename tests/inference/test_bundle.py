@@ -55,8 +55,8 @@ def test_a_bundle_of_a_newer_version_is_refused(run: Path) -> None:
 
 
 def test_a_bundle_of_an_older_format_is_refused(run: Path) -> None:
-    rewrite(run, lambda config: config.update(format=1))
-    with pytest.raises(BundleError, match="in bundle format 1, and this version reads format 2; train the model again"):
+    rewrite(run, lambda config: config.update(format=2))
+    with pytest.raises(BundleError, match="in bundle format 2, and this version reads format 3; train the model again"):
         gs.load(run)
 
 
@@ -96,7 +96,7 @@ def test_a_damaged_weight_file_is_refused(run: Path, damage: str) -> None:
         gs.load(run)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "x"}', '{"format": 2, "sha256": {}}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "x"}', '{"format": 3, "sha256": {}}'])
 def test_a_damaged_config_is_refused(run: Path, text: str) -> None:
     (run / "config.json").write_text(text)
     with pytest.raises(BundleError, match=r"config\.json"):

@@ -14,6 +14,7 @@ from graphsage.graph.ids import NodeIds
 from graphsage.graph.split import NONE, Split
 from graphsage.inference import run_data
 from graphsage.inference.fingerprint import file_fingerprint, has_changed
+from graphsage.training import train as training
 from planted import planted_graph, planted_split
 
 SMALL: dict[str, Any] = {"dim": 8, "sample_sizes": (3, 2), "steps": 2, "device": "cpu", "max_degree": 4}
@@ -43,12 +44,14 @@ def test_above_the_size_only_a_reference_is_kept(tmp_path: Path, monkeypatch: py
     graph = planted_graph()
     size = run_data.graph_bytes(graph)
     for limit, kept in ((size, True), (size - 1, False)):
-        monkeypatch.setattr(run_data, "KEEP_BYTES", limit)
+        for module in (run_data, training):
+            monkeypatch.setattr(module, "KEEP_BYTES", limit)
         gs.train(graph, planted_split(graph), out=tmp_path / "run", **SMALL)
         assert (tmp_path / "run" / "data" / "graph").exists() == kept
     with pytest.raises(gs.GraphSageError, match="does not say what it was trained on; give the graph"):
         gs.load(tmp_path / "run").embed()
-    monkeypatch.setattr(run_data, "KEEP_BYTES", 1)
+    for module in (run_data, training):
+        monkeypatch.setattr(module, "KEEP_BYTES", 1)
     gs.train(graph, planted_split(graph), out=tmp_path / "other", **SMALL)
     assert not (tmp_path / "other" / "data" / "capped").exists()
     gs.train(graph, planted_split(graph), out=tmp_path / "other", keep_graph=True, **SMALL)
@@ -151,9 +154,13 @@ def test_a_file_larger_than_the_limit_is_sampled_and_its_time_counts(
         assert has_changed(path, before)
 
 
-def test_a_model_outside_a_run_does_not_guess_its_split() -> None:
-    graph = planted_graph()
-    data = Dataset("mine", graph, {}, "random", about={"data": "mine"})
-    model = gs.train(data, planted_split(graph), **SMALL)
-    with pytest.raises(DataError, match="only a run keeps its split; train with out=FOLDER"):
+def test_a_model_outside_a_run_does_not_guess_its_split(tmp_path: Path) -> None:
+    graph, split = planted_graph(), planted_split(planted_graph())
+    model = gs.train(Dataset("mine", graph, {}, "random", about={"data": "mine"}), split, **SMALL)
+    assert model.run_split() is split
+    model.save(tmp_path)
+    with pytest.raises(BundleError, match="keeps no graph; name the data, or train again"):
+        gs.load(tmp_path).run_split()
+    model._trained = None
+    with pytest.raises(DataError, match="does not know its split; load it from a run, or give the split"):
         model.run_split()

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from graphsage.errors import ConfigError
 from graphsage.evaluation.probe import Probe
 from graphsage.features.degree import degree_features
 from graphsage.graph.cap import cap_degrees
@@ -85,10 +86,10 @@ def test_negatives_are_drawn_by_degrees_before_the_cap(task: str, monkeypatch: p
     torch.testing.assert_close(drawn_in_proportion_to, seen.degrees.double() ** 0.75)
 
 
-@pytest.mark.parametrize(("form", "cap"), [("paper", "symmetric"), ("reference", "row")])
+@pytest.mark.parametrize(("form", "cap"), [(None, "row"), ("paper", "symmetric"), ("reference", "row")])
 @pytest.mark.parametrize("task", TASKS)
 def test_neighborhoods_are_drawn_from_the_capped_training_graph(
-    task: str, form: str, cap: str, monkeypatch: pytest.MonkeyPatch
+    task: str, form: str | None, cap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from graphsage.training.objectives import base
 
@@ -99,7 +100,7 @@ def test_neighborhoods_are_drawn_from_the_capped_training_graph(
         return real(graph, *rest)
 
     monkeypatch.setattr(base, "sample_minibatch", recording)
-    run = start(monkeypatch, task=task, form=form, max_degree=2, seed=3)
+    run = start(monkeypatch, task=task, form=form, cap=cap, max_degree=2, seed=3)
     step_loss(run.objective, 0)
     capped = cap_degrees(training_graph(*data()), 2, seed=3, cap=cap)
     assert len(used) == len(run.parts())
@@ -167,8 +168,8 @@ def test_labels_of_other_nodes_do_not_change_what_the_probe_predicts(monkeypatch
 def test_inference_reads_the_capped_graph_and_degree_features_the_whole_one(form: str, cap: str) -> None:
     graph, split = data()
     options = {**SMALL, "form": form, "steps": 1, "degree_features": True, "seed": 3}
-    model = train(graph, split, max_degree=2, **options)
-    uncapped = train(graph, split, max_degree=None, **options)
+    model = train(graph, split, max_degree=2, cap=cap, on_note=print, **options)
+    uncapped = train(graph, split, cap="off", **options)
     uncapped.encoder.load_state_dict(model.encoder.state_dict())
     hub = graph.degrees.argmax()[None]
     tables = [graph.features, degree_features(graph.degrees)]
@@ -221,7 +222,7 @@ def test_weight_decay_is_that_of_adam(weight_decay: float, monkeypatch: pytest.M
 
 
 OF_FORM = {
-    "paper": {"combine": "joint", "normalize": "every", "redraw": True, "cap": "symmetric", "clip": 0.0},
+    "paper": {"combine": "joint", "normalize": "every", "redraw": True, "cap": "row", "clip": 0.0},
     "reference": {"combine": "halves", "normalize": "last", "redraw": False, "cap": "row", "clip": 5.0},
 }
 
@@ -243,5 +244,29 @@ def test_what_is_left_open_follows_task_and_form_and_what_is_set_stays(
     assert {name: resolved[name] for name in other} == other
 
 
-def test_supervised_training_in_the_papers_form_is_the_default() -> None:
-    assert Config() == Config(task="supervised", form="paper")
+def test_the_default_is_the_papers_form_without_its_cap() -> None:
+    paper, default = (Config(form=form).resolved() for form in ("paper", None))
+    assert (paper.cap, paper.max_degree, paper.sampling().max_degree) == ("row", 128, 128)
+    assert (default.cap, default.max_degree, default.sampling().max_degree) == ("off", None, None)
+    assert replace(default, form="paper", cap="row", max_degree=128) == paper
+
+
+@pytest.mark.parametrize(
+    ("given", "cap", "max_degree"),
+    [
+        ({"max_degree": 9}, "row", 9),
+        ({"cap": "symmetric"}, "symmetric", 128),
+        ({"form": "paper", "cap": "off"}, "off", None),
+        ({"form": "reference", "max_degree": 9}, "row", 9),
+    ],
+)
+def test_a_cap_needs_a_form_a_degree_or_a_kind(given: dict[str, Any], cap: str, max_degree: int | None) -> None:
+    full = Config(**given).resolved()
+    assert (full.cap, full.max_degree) == (cap, max_degree)
+    assert full.resolved() is full
+    assert full.sampling().max_degree == max_degree
+
+
+def test_a_degree_without_a_cap_is_refused() -> None:
+    with pytest.raises(ConfigError, match="max_degree needs a cap, row or symmetric; got 9 and cap='off'"):
+        Config(max_degree=9, cap="off")

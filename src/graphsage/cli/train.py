@@ -51,7 +51,15 @@ PANELS = {
 }
 
 
-@with_settings(Config, PANELS, rest="Learning", choices=CHOICES, defaults=shown_by(FORMS) | shown_by(TASKS))
+DEFAULTS = {
+    **shown_by(FORMS),
+    **shown_by(TASKS),
+    "max_degree": "unlimited; 128 with --form",
+    "cap": "off; row with --form or --max-degree",
+}
+
+
+@with_settings(Config, PANELS, rest="Learning", choices=CHOICES, defaults=DEFAULTS)
 @with_tables()
 def command(
     context: typer.Context,
@@ -92,7 +100,7 @@ def command(
             "--set",
             metavar="NAME=VALUE",
             show_default=False,
-            help="A setting by its name in the files of --config, such as max_degree=none. May be repeated.",
+            help="A setting by its name in the files of --config, such as cap=off. May be repeated.",
         ),
     ] = None,
     resume: Annotated[
@@ -271,6 +279,7 @@ def _train(asked: Asked, device: str, ranks: "Ranks") -> None:
                 device=device,
                 on_begin=begin,
                 on_event=display,
+                on_note=say,
                 about=start.about | {"split": split_name},
                 ranks=ranks,
                 keep_graph=asked.keep_graph,
@@ -295,9 +304,10 @@ def _start(asked: Asked, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
         _check_data(asked.chosen)
         resume = asked.folder.resumes(job(), restarts())
         data, split_name, place, about = _open(asked.chosen, config.task)
+        form = "" if config.form is None else f"{config.form} form, "
         shared = "" if ranks.count == 1 else f", {ranks.count} workers"
         say(
-            f"model   {config.task}, {config.aggregator}, {config.form} form, {config.dim} wide, "
+            f"model   {config.task}, {config.aggregator}, {form}{config.dim} wide, "
             f"sample sizes {', '.join(map(str, config.sample_sizes))}, seed {config.seed}{shared}"
         )
         starts.append(_Start(config, resume, place, about))

@@ -2,8 +2,9 @@
 
 `CapRule` decides which edges survive. Three storages apply it: a graph in memory (`capped`), a folder larger than
 memory (`cap_files`) and a live graph (live/adjacency.py builds its base with `capped` and updates it). A priority
-depends on the seed and the keys of both nodes. In memory and on disk a node's key is its row number, in a live graph it
-is a hash of its id, so the same graph keeps other edges once it is served live.
+depends on the seed and the keys of both nodes, and a key depends on the node's id alone (`graph.ids.node_key`). So all
+storages keep the same edges, whatever the order of the rows, and a node that arrives later keeps those that it would
+have had from the start.
 """
 
 from dataclasses import dataclass
@@ -19,11 +20,12 @@ from graphsage.errors import at_least, one_of
 from graphsage.graph.external.csr import CsrFiles
 from graphsage.graph.external.row_file import RowWriter
 from graphsage.graph.graph import Graph
+from graphsage.graph.ids import IntArray
 from graphsage.graph.split import keep_edges
 from graphsage.kernels.random import GOLDEN, Stream, derive, mix_int
 
 MAX_DEGREE = 128  # Appendix C: hubs would not fit a dense table; at most 25 are drawn, so the cap biases little
-CAPS = ("symmetric", "row")
+CAPS = ("row", "symmetric")
 NO_THRESHOLD = torch.iinfo(torch.int64).max  # the threshold of a node that is not a hub
 CAP_EDGE_BYTES = 62  # peak memory per stored edge of `cap_degrees`, measured with 99% of edges at hubs
 _CHUNK = 1 << 20  # edges whose priorities are computed or compared at once
@@ -35,9 +37,9 @@ class CapRule:
 
     A hub has more than `max_degree` neighbors. Its threshold is the `max_degree`-th smallest priority of its edges.
 
-    symmetric  (u, v) and (v, u) share one priority, which must be within the thresholds of both ends. Directed graphs
-               are capped by row instead.
-    row        as in the released code, every node keeps its own random subset: u may keep v without the reverse.
+    row        every node keeps its own random subset: u may keep v without the reverse. No node loses all neighbors.
+    symmetric  (u, v) and (v, u) share one priority, which must be within the thresholds of both ends, so a node whose
+               neighbors are all hubs may lose them. Directed graphs are capped by row instead.
     """
 
     max_degree: int | None
@@ -92,22 +94,22 @@ class CapRule:
         return torch.minimum(at_row, at_neighbor) if self.both_ways else at_row
 
 
-def cap_degrees(graph: Graph, max_degree: int | None = MAX_DEGREE, *, seed: int = 0, cap: str = "symmetric") -> Graph:
-    """`graph` with at most `max_degree` neighbors per node, a random subset that depends only on the seed.
+def cap_degrees(graph: Graph, max_degree: int | None = MAX_DEGREE, *, seed: int = 0, cap: str = "row") -> Graph:
+    """`graph` with at most `max_degree` neighbors per node, a random subset that depends on the seed and the ids.
 
     `CapRule` describes the values of `cap`.
     """
-    rule = CapRule(max_degree, cap, seed, graph.directed)
-    return capped(graph, rule, torch.arange(graph.num_nodes, device=graph.indptr.device))[0]
+    return capped(graph, CapRule(max_degree, cap, seed, graph.directed))[0]
 
 
-def capped(graph: Graph, rule: CapRule, keys: Tensor) -> tuple[Graph, dict[int, Tensor]]:
-    """`graph` with the edges that survive, and `CapRule.best` of every hub by row. `keys` (N,) are the nodes' keys."""
+def capped(graph: Graph, rule: CapRule, keys: Tensor | None = None) -> tuple[Graph, dict[int, Tensor]]:
+    """`graph` with the edges that survive, and `CapRule.best` of every hub by row. `keys` are `graph.keys`."""
     degrees = graph.degrees
     is_hub = degrees > rule.limit
     hubs = torch.nonzero(is_hub).flatten()
     if not len(hubs):
         return graph, {}
+    keys = graph.keys if keys is None else keys
     rows, columns = graph.edge_rows, graph.indices.long()
     at_hub = is_hub[rows] | is_hub[columns] if rule.both_ways else is_hub[rows]
     edges = torch.split(torch.nonzero(at_hub).flatten(), _CHUNK)  # all others survive and need no priority
@@ -134,14 +136,15 @@ def cap_files(
     seed: int,
     cap: str,
     directed: bool,
+    keys: IntArray | None = None,
     run_edges: int = RUN_EDGES,
 ) -> bool:
     """Write `indptr.npy` and `indices.npy` of the capped graph into `folder`. Returns False and writes nothing if no
-    node has too many neighbors."""
+    node has too many neighbors. `keys` (N,), which may be mapped, are the nodes' keys; None: their row numbers."""
     rule = CapRule(max_degree, cap, seed, directed)
     if max_degree is None:
         return False
-    hubs, thresholds = _thresholds(adjacency, rule, run_edges)
+    hubs, thresholds = _thresholds(adjacency, rule, keys, run_edges)
     if not len(hubs):
         return False
 
@@ -160,7 +163,8 @@ def cap_files(
             count = len(pointers) - 1
             rows = torch.from_numpy(np.repeat(np.arange(start, start + count), np.diff(pointers)))
             columns = torch.from_numpy(found.astype(np.int64))
-            keep = rule.priorities(rows, columns) <= rule.largest_surviving(threshold(rows), threshold(columns))
+            priorities = rule.priorities(_keys_of(rows, keys), _keys_of(columns, keys))
+            keep = priorities <= rule.largest_surviving(threshold(rows), threshold(columns))
             counts = torch.bincount(rows[keep] - start, minlength=count)
             before = indices.count
             indices.write(found[keep.numpy()])
@@ -168,13 +172,28 @@ def cap_files(
     return True
 
 
-def _thresholds(adjacency: CsrFiles, rule: CapRule, run_edges: int) -> tuple[Tensor, Tensor]:
+def _thresholds(adjacency: CsrFiles, rule: CapRule, keys: IntArray | None, run_edges: int) -> tuple[Tensor, Tensor]:
     """The nodes with too many neighbors, ascending, and their thresholds."""
     hubs, last = [], []
     for start, pointers in adjacency.runs(run_edges):
         for row in np.flatnonzero(np.diff(pointers) > rule.limit).tolist():
             found = adjacency.neighbors(int(pointers[row]), int(pointers[row + 1]))
-            priorities = rule.priorities(torch.tensor([start + row]), torch.from_numpy(found.astype(np.int64)))
+            hub, others = torch.tensor([start + row]), torch.from_numpy(found.astype(np.int64))
+            priorities = rule.priorities(_keys_of(hub, keys), _keys_of(others, keys))
             hubs.append(start + row)
             last.append(int(rule.best(priorities)[-1]))
     return torch.tensor(hubs, dtype=torch.int64), torch.tensor(last, dtype=torch.int64)
+
+
+def _keys_of(nodes: Tensor, keys: IntArray | None) -> Tensor:
+    return nodes if keys is None else torch.from_numpy(keys[nodes.numpy()])
+
+
+def cap_summary(graph: Graph, capped: Graph, max_degree: int | None, cap: str) -> str:
+    """What the cap removes from `graph`, for people."""
+    removed = graph.num_stored_edges - capped.num_stored_edges
+    lost = int(((graph.degrees > 0) & (capped.degrees == 0)).sum())
+    return (
+        f"at most {max_degree} neighbors per node ({cap}): removes {removed:,} of {graph.num_stored_edges:,} stored "
+        f"edges ({removed / max(graph.num_stored_edges, 1):.1%}); {lost:,} nodes lose all neighbors"
+    )

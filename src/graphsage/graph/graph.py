@@ -104,6 +104,14 @@ class Graph(Conversions):
         return self.indptr[1:] - self.indptr[:-1]
 
     @property
+    def keys(self) -> Tensor:
+        """The number that names each node in random draws, (N,): see `graphsage.graph.ids.node_key`. Without ids it is
+        the row number."""
+        if self.ids is None:
+            return torch.arange(self.num_nodes, device=self.indptr.device)
+        return torch.from_numpy(self.ids.keys.copy()).to(self.indptr.device)
+
+    @property
     def num_features(self) -> int:
         return 0 if self.features is None else self.features.shape[1]
 

@@ -10,6 +10,23 @@ import numpy.typing as npt
 
 from graphsage.errors import GraphError
 
+_DIGITS = 20  # characters of the longest 64-bit integer
+IntArray = npt.NDArray[np.int64]
+
+
+def node_key(id: str) -> int:
+    """The number that stands for an id in random draws: the integer that it spells, or 64 bits of a hash.
+
+    It depends on nothing but the id, so reordering or extending a graph changes no draw. An integer id and its text
+    have the same key.
+    """
+    text = id.encode("utf-8", "surrogatepass")
+    if len(text) <= _DIGITS and text.removeprefix(b"-").isdigit():
+        number = int(text)
+        if str(number) == id and -(1 << 63) <= number < 1 << 63:
+            return number
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little", signed=True)
+
 
 class NodeIds:
     """Outside ids of the rows of a graph. Strings are kept as UTF-8 bytes + offsets, so that they can be mapped."""
@@ -115,6 +132,13 @@ class NodeIds:
         """These ids and then `ids`, for a graph that grew."""
         return NodeIds.of([*self, *ids])
 
+    @cached_property
+    def keys(self) -> IntArray:
+        """`node_key` of each id, (N,)."""
+        if self._integers is not None:
+            return self._integers
+        return np.fromiter((node_key(str(id)) for id in self), np.int64, len(self))
+
     def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         """The arrays that hold the ids, by file name; `from_arrays` reads them back."""
         if self._integers is not None:
@@ -137,14 +161,3 @@ class NodeIds:
         if "ids_text" in arrays and "ids_offsets" in arrays:
             return cls(None, arrays["ids_text"].view(np.uint8), arrays["ids_offsets"].view(np.int64))
         return None
-
-
-IntArray = npt.NDArray[np.int64]
-
-
-def node_key(id: str) -> int:
-    return int.from_bytes(blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True)
-
-
-def node_keys(ids: Iterable[str]) -> IntArray:
-    return np.fromiter((node_key(id) for id in ids), np.int64)

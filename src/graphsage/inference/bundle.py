@@ -26,7 +26,7 @@ from graphsage.version import __version__
 if TYPE_CHECKING:
     from graphsage.inference.model import Model
 
-FORMAT = 2  # 2: the released code's weight is one block-diagonal module, with other tensor names
+FORMAT = 3  # 3: the degree cap is keyed by node ids
 
 
 def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:

@@ -8,6 +8,7 @@ nodes or all. Graphs larger than memory run the same layers over files (`inferen
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -42,7 +43,7 @@ class GraphView(NeighborLists, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MemoryView:
-    """A graph in memory (capped by the caller), read in place; a node's key is its number."""
+    """A graph in memory, read in place: capped by the caller, and with its lists by key if their order matters."""
 
     graph: Graph
     tables: Sequence[Tensor]
@@ -57,11 +58,35 @@ class MemoryView:
     def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         return self.graph.neighbors_of(nodes)
 
+    @cached_property
+    def _keys(self) -> Tensor | None:
+        return None if self.graph.ids is None else self.graph.keys
+
     def draw_keys(self, nodes: Tensor) -> Tensor:
-        return nodes
+        return nodes if self._keys is None else self._keys[nodes]
 
     def inputs_of(self, batch: Minibatch) -> tuple[Sequence[Tensor], tuple[Hoods, ...]]:
         return self.tables, batch.neighborhoods
+
+
+def order_matters(encoder: Encoder, inference: str) -> bool:
+    """Whether embeddings depend on the order in which a list names the neighbors: if some of them are drawn, or if an
+    aggregator reads them as a sequence. A mean or maximum of all neighbors does not."""
+    layers = (encoder.layer(k) for k in range(1, len(encoder.layers) + 1))
+    return inference == "sampled" or any(rows_first(layer) is None for layer in layers)
+
+
+def with_lists_by_key(graph: Graph) -> Graph:
+    """`graph` with the neighbors of each node in the order of their keys instead of their rows, so that what is drawn
+    from a list depends on ids alone."""
+    keys = graph.keys
+    if bool((keys[1:] > keys[:-1]).all()):  # rows are in this order already
+        return graph
+    by_key = torch.argsort(keys, stable=True)
+    place = torch.empty_like(by_key)
+    place[by_key] = torch.arange(len(keys), device=keys.device)
+    codes = torch.sort(graph.edge_rows * len(keys) + place[graph.indices.long()]).values
+    return graph.replace(indices=by_key[codes % len(keys)].to(graph.indices.dtype), edge_time=None)
 
 
 def sampled_minibatch(view: GraphView, nodes: Tensor, sampling: SamplingConfig, seed: int) -> Minibatch:

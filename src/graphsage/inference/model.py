@@ -17,8 +17,8 @@ from graphsage.features.pipeline import FittedFeatures
 from graphsage.graph.build import check_graph
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import Graph
-from graphsage.graph.split import Split
-from graphsage.inference.embed import embed_exact, embed_sampled
+from graphsage.graph.split import TRAIN, Split
+from graphsage.inference.embed import embed_exact, embed_sampled, order_matters, with_lists_by_key
 from graphsage.inference.feature_placement import place
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from graphsage.inference.new_rows import Attached
     from graphsage.inference.run_data import RunData
 
+INFERENCE = ("exact", "sampled")
+KEEP_BYTES = 2 << 30  # a run refers to a larger graph instead of copying it
+OWN_SPLIT = "own"  # the name of a split that the caller made
 THRESHOLD = 0.5  # a label is predicted where its probability is above
 
 
@@ -49,9 +52,12 @@ class Model:
     folder: Path | None = field(default=None, repr=False)
     """The folder that the model was loaded from or trained into."""
 
-    _last: tuple[Graph, Graph, Graph] | None = field(default=None, repr=False)
-    """The last graph asked about, the same on the model's device, and capped: asking again costs nothing."""
+    _last: tuple[Graph, Graph, Graph, bool] | None = field(default=None, repr=False)
+    """The last graph asked about, the same on the model's device, and capped, and whether its lists are by key: asking
+    again costs nothing."""
     _own: "RunData | None" = field(default=None, repr=False)
+    _trained: tuple[Graph, Split] | None = field(default=None, repr=False)
+    """The graph and split of a model that was trained in this process."""
     _drawn: tuple[Graph, Graph] | None = field(default=None, repr=False)
     """A graph and its neighbor lists after the degree cap: they are not drawn again."""
 
@@ -93,22 +99,24 @@ class Model:
         how = inference or self.inference
         rows = None if nodes is None else _rows(nodes, graph)
         check_identity(self.encoder, graph.num_nodes)
-        graph, capped = self._prepared(graph)
+        if how not in INFERENCE:
+            raise ConfigError(f"{setting('inference')} must be exact or sampled; got {how!r}")
+        graph, capped = self._prepared(graph, order_matters(self.encoder, how))
         tables = input_tables(graph, self.degree_features, self.encoder.in_dim)
         if how == "exact":
             rows = None if rows is None else rows.to(self.device)
             z = embed_exact(self.encoder, capped, tables, rows, seed=self.seed, on_block=on_block)
-        elif how == "sampled":
+        else:
             rows = torch.arange(graph.num_nodes) if rows is None else rows
             z = embed_sampled(
                 self.encoder, capped, tables, rows.to(self.device), self.sampling, seed=self.seed, on_block=on_block
             )
-        else:
-            raise ConfigError(f"{setting('inference')} must be exact or sampled; got {how!r}")
         return check_finite(z.cpu(), rows)
 
     def run_graph(self) -> Graph:
         """The graph the model was trained on, with features. A model that was loaded from a run reads it there."""
+        if self._trained is not None:
+            return self._trained[0]
         known = self._own is not None
         own = self.run_data()
         if own.remark is not None and not known:
@@ -117,12 +125,20 @@ class Model:
 
     def run_split(self, graph: Graph | None = None) -> Split:
         """The split the model was trained with, for its own graph or, by node id, for another one."""
+        known, split = self._known_split()
+        if graph is None or graph is known:
+            return split
+        from graphsage.inference.run_data import split_of
+
+        return split_of(graph, known, split)
+
+    def _known_split(self) -> tuple[Graph, Split]:
+        if self._trained is not None:
+            return self._trained
         if self.folder is None:
-            raise DataError(
-                "only a run keeps its split; train with out=FOLDER, or keep the split that you trained with"
-            )
+            raise DataError("the model does not know its split; load it from a run, or give the split")
         own = self.run_data()
-        return own.split if graph is None or graph is own.graph else own.split_of(graph)
+        return own.graph, own.split
 
     def run_data(self) -> "RunData":
         """The data the model was trained on, opened once."""
@@ -176,19 +192,34 @@ class Model:
     def decide(self, probabilities: Tensor) -> Tensor:
         return (probabilities > THRESHOLD).long() if self.multilabel else probabilities.argmax(dim=1)
 
-    def evaluate(self, graph: Graph, split: Split, part: str = "test", **options: Any) -> F1:
-        """F1 on a part of a split, unseen nodes attached to the full graph. Without a head, by the logistic probe."""
+    def evaluate(
+        self, graph: Graph | None = None, split: Split | None = None, part: str = "test", **options: Any
+    ) -> F1:
+        """F1 on a part of a split, unseen nodes attached to the full graph. Without a head, by the logistic probe.
+
+        By default the graph and the split are those of the training. Another graph gets the same split by node id.
+        Validation or test nodes that were trained on are refused.
+        """
+        graph = self.run_graph() if graph is None else graph
+        split = self.run_split(graph) if split is None else split
         return self.evaluate_parts(graph, split, (part,), **options)[part]
 
     def evaluate_parts(self, graph: Graph, split: Split, parts: Sequence[str], **options: Any) -> dict[str, F1]:
         """`evaluate` for several parts, embedding and fitting the probe once."""
         if graph.labels is None:
             raise DataError("there are no labels to evaluate against; give a graph with labels")
+        if len(split.codes) != graph.num_nodes:
+            raise DataError(
+                f"the split has {len(split.codes)} nodes and the graph {graph.num_nodes}; give its own split"
+            )
         asked = {part: graph.labeled(split.nodes(part)) for part in parts}
         for part, nodes in asked.items():
             if not len(nodes):
                 raise DataError(f"the {part} part of the split has no labeled node")
+            self._check_unseen(graph, nodes, part)
         train = graph.labeled(split.nodes("train")) if self.head is None else None
+        if train is not None:  # the probe's SGD reads them in turn, so their order must not be that of the rows
+            train = train[torch.argsort(graph.keys.cpu()[train], stable=True)]
         groups = [*asked.values(), *([] if train is None else [train])]
         embedded = torch.split(self.embed(graph, torch.cat(groups), **options), [len(nodes) for nodes in groups])
         z = dict(zip([*asked, "probe"], embedded, strict=False))
@@ -199,18 +230,41 @@ class Model:
             answers = {part: probe.predict(z[part].numpy()) for part in asked}
         return {part: f1_scores(graph.labels[nodes].numpy(), answers[part]) for part, nodes in asked.items()}
 
+    def _check_unseen(self, graph: Graph, nodes: Tensor, part: str) -> None:
+        """Refuse to call trained nodes of the training graph validation or test nodes; warn about such nodes of another
+        graph, whose ids may mean other nodes."""
+        if part in ("train", "all") or (self._trained is None and self._own is None):
+            return
+        known = self._known_split()[0]
+        pairs = ((graph.indptr, known.indptr), (graph.indices, known.indices))
+        same = all(a is b or (a.device == b.device and torch.equal(a, b)) for a, b in pairs)
+        if not same and graph.ids is None:
+            return
+        try:
+            trained = int((self.run_split(known if same else graph).codes[nodes] == TRAIN).sum())
+        except DataError:  # ids of another type
+            return
+        if trained:
+            problem = f"{trained:,} of the {len(nodes):,} {part} nodes were trained on, so this is no {part} score"
+            if same:
+                raise DataError(f"{problem}; use the split of the training, or {setting('part', 'train')}")
+            warnings.warn(problem, stacklevel=4)
+
     def save(self, folder: str | Path) -> None:
         """Write the bundle: `model.safetensors` + `config.json` (+ the features' state)."""
         from graphsage.inference.bundle import save_bundle
 
         save_bundle(self, Path(folder))
 
-    def _prepared(self, graph: Graph) -> tuple[Graph, Graph]:
+    def _prepared(self, graph: Graph, by_key: bool) -> tuple[Graph, Graph]:
+        """`graph` on the model's device, and the neighbor lists that inference reads, on request by key."""
         if self._last is None or self._last[0] is not graph or self._last[1].indptr.device != self.device:
             check_graph(graph)
             here = graph if graph.indptr.device == self.device else place(graph, self.device)
-            self._last = (graph, here, self._capped(graph, here))
-        return self._last[1:]
+            self._last = (graph, here, self._capped(graph, here), False)
+        if by_key and not self._last[3]:
+            self._last = (*self._last[:2], with_lists_by_key(self._last[2]), True)
+        return self._last[1:3]
 
     def _capped(self, graph: Graph, here: Graph) -> Graph:
         """`here`, which is `graph` on the model's device, after the degree cap."""
@@ -261,6 +315,13 @@ def input_tables(graph: Graph, degrees: bool, in_dim: int | None = None) -> list
     if in_dim is not None and width != in_dim:
         raise DataError(f"the model was trained on {in_dim} features a node; this graph has {width}")
     return tables
+
+
+def graph_bytes(graph: Graph) -> int:
+    """What a graph takes on disk."""
+    tensors = [value for value in vars(graph).values() if isinstance(value, Tensor)]
+    ids = 0 if graph.ids is None else sum(array.nbytes for array in graph.ids.arrays().values())
+    return ids + sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
 def _rows(nodes: Tensor | Sequence[int], graph: Graph) -> Tensor:

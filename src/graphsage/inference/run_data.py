@@ -13,7 +13,7 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,30 +23,21 @@ import torch
 
 from graphsage.atomic import atomic_folder
 from graphsage.datasets.dataset import Dataset
-from graphsage.datasets.open import BUILT_IN
-from graphsage.errors import BundleError, DataError, setting
+from graphsage.datasets.open import BUILT_IN, open_data
+from graphsage.datasets.tables import open_tables
+from graphsage.errors import BundleError, ConfigError, DataError, setting
 from graphsage.features.recipe import Column
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import NONE, Split
 from graphsage.graph.storage import open_adjacency, open_graph, open_splits, save_adjacency, save_graph
 from graphsage.inference.fingerprint import checksum, file_fingerprint, has_changed, short
+from graphsage.inference.model import KEEP_BYTES, Model, graph_bytes
 from graphsage.tables.columns import cells
-from graphsage.tables.spec import is_vector_file
-
-if TYPE_CHECKING:
-    from graphsage.inference.model import Model
-
-
-from graphsage.datasets.open import open_data
-from graphsage.datasets.tables import open_tables
-from graphsage.errors import ConfigError
-from graphsage.tables.spec import TableSpec
+from graphsage.tables.spec import TableSpec, is_vector_file
 
 FORMAT = 1
-KEEP_BYTES = 2 << 30  # a larger graph is referred to and not copied
 FOLDER, MANIFEST = "data", "data.json"
 _NAMED = 3  # changed files that a message names
-OWN_SPLIT = "own"  # the name of a split that the caller made
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +68,10 @@ class RunData:
         more = f" and {len(self.changed) - _NAMED} more files" if len(self.changed) > _NAMED else ""
         return f"{names}{more} changed after training; using the graph stored in the run"
 
-    def split_of(self, graph: Graph) -> Split:
-        """The run's split of another graph, by node id. A node that the run does not know is in no part."""
-        codes = _codes_of(graph, _id_column(self.graph), self.split.codes)
-        return Split(codes, self.split.cutoff)
+
+def split_of(graph: Graph, known: Graph, split: Split) -> Split:
+    """The `split` of the graph `known` for another graph, by node id. A node that `known` lacks is in no part."""
+    return Split(_codes_of(graph, _id_column(known), split.codes), split.cutoff)
 
 
 def is_run_data(folder: Path) -> bool:
@@ -176,13 +167,6 @@ def open_run_data(model: "Model") -> RunData:
     elif about["cap"] == "removes no edge":
         capped, capped_folder = graph, graph_folder
     return RunData(dataset, split_name, split, capped, graph_folder, capped_folder, changed)
-
-
-def graph_bytes(graph: Graph) -> int:
-    """What a graph takes on disk."""
-    tensors = [value for value in vars(graph).values() if isinstance(value, torch.Tensor)]
-    ids = 0 if graph.ids is None else sum(array.nbytes for array in graph.ids.arrays().values())
-    return ids + sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
 def source_files(about: dict[str, Any], run: Path) -> list[Path]:

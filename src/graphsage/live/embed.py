@@ -12,8 +12,8 @@ from torch import Tensor
 
 from graphsage.errors import ConfigError, DataError, setting
 from graphsage.execution.fast_encoder import FastEncoder
-from graphsage.inference.embed import prepare
-from graphsage.inference.model import Model
+from graphsage.inference.embed import order_matters, prepare
+from graphsage.inference.model import INFERENCE, Model
 from graphsage.live.deterministic_matmul import deterministic, rows_are_independent
 from graphsage.live.overlay_view import OverlayView, Target
 from graphsage.model.encoder import Encoder
@@ -37,6 +37,8 @@ class LiveEncoder:
     seed: int
     together: bool
     """Whether nodes of a request are computed together; otherwise one by one, so that each keeps its bits."""
+    by_key: bool
+    """Whether neighbor lists are read in the order of keys."""
 
     @staticmethod
     def of(model: Model, inference: str | None = None) -> "LiveEncoder":
@@ -46,7 +48,7 @@ class LiveEncoder:
                 f"ones; train with features or {setting('degree_features', True)}"
             )
         how = inference or model.inference
-        if how not in ("exact", "sampled"):
+        if how not in INFERENCE:
             raise ConfigError(f"{setting('inference')} must be exact or sampled; got {how!r}")
         encoder, head = deterministic(model.encoder), None if model.head is None else deterministic(model.head)
         fast = FastEncoder(encoder, modules_only=True)
@@ -60,6 +62,7 @@ class LiveEncoder:
             model.multilabel,
             model.seed,
             rows_are_independent(encoder),
+            order_matters(model.encoder, how),
         )
 
     def embed(self, targets: Sequence[Target]) -> Tensor:
@@ -83,7 +86,7 @@ class LiveEncoder:
         return compute
 
     def _read(self, targets: Sequence[Target]) -> Compute:
-        view = OverlayView(targets, self.degrees)
+        view = OverlayView(targets, self.degrees, self.by_key)
         return prepare(self.fast, view, view.targets, self.sampling if self.inference == "sampled" else None, self.seed)
 
     @torch.no_grad()

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from graphsage.atomic import atomic_folder
 from graphsage.errors import StoreError
 from graphsage.graph.graph import Graph
-from graphsage.graph.ids import IntArray, NodeIds, node_key, node_keys
+from graphsage.graph.ids import IntArray, NodeIds, node_key
 from graphsage.graph.storage import load_array, open_graph, save_graph
 from graphsage.inference.fingerprint import checksum
 from graphsage.live.faults import fault
@@ -75,7 +75,7 @@ def generation_of(graph: Graph, attributes: Iterable[Mapping[str, Any]]) -> Gene
     texts = [_json(each) for each in attributes]
     if len(texts) != graph.num_nodes:
         raise StoreError(f"there must be attributes for each of the {graph.num_nodes} nodes; got {len(texts)}")
-    keys = node_keys(str(id) for id in graph.ids)
+    keys = graph.ids.keys
     offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts], dtype=np.int64)])
     text = np.frombuffer(b"".join(texts), np.uint8)
     return Generation(graph, keys, np.argsort(keys, kind="stable"), text, offsets)

@@ -12,7 +12,7 @@ from graphsage.errors import StoreError
 from graphsage.file_lock import FileLock, lock_folder
 from graphsage.live.journal import START
 
-FORMAT = 1
+FORMAT = 2  # 2: keys of integer ids are the integers
 NAME = "manifest.json"
 
 
@@ -43,8 +43,9 @@ def write_manifest(store: Path, manifest: Manifest) -> None:
 def read_manifest(store: Path) -> Manifest:
     try:
         said: dict[str, Any] = json.loads((store / NAME).read_text(encoding="utf-8"))
-        if int(said.pop("format")) > FORMAT:
-            raise StoreError(f"{store} was written by a later version; upgrade graphsage")
+        if (version := int(said.pop("format"))) != FORMAT:
+            what = "upgrade graphsage" if version > FORMAT else "make it again from the run"
+            raise StoreError(f"{store} has format {version}, and this version reads format {FORMAT}; {what}")
         manifest = Manifest(**said)
         whole = isinstance(manifest.generation, int) and isinstance(manifest.sequence, int)
         if not whole or not isinstance(manifest.files, dict) or len(bytes.fromhex(manifest.check)) != len(START):

@@ -29,11 +29,15 @@ class Target:
 
 
 class OverlayView:
-    """A `GraphView` of the overlays of a micro-batch. `degrees`: the model reads degree features."""
+    """A `GraphView` of the overlays of a micro-batch.
+
+    `degrees`: the model reads degree features. `by_key`: lists are in the order of the nodes' keys (see
+    `inference.embed.order_matters`).
+    """
 
     num_nodes = 1 << 62
 
-    def __init__(self, targets: Sequence[Target], degrees: bool) -> None:
+    def __init__(self, targets: Sequence[Target], degrees: bool, by_key: bool = False) -> None:
         numbers: dict[int, int] = {}
         self._overlays: list[Overlay] = []
         for target in targets:
@@ -42,7 +46,7 @@ class OverlayView:
                 self._overlays.append(target.overlay)
         first = self._overlays[0]
         self._main = first if first.below is None else first.below
-        self._degrees = degrees
+        self._degrees, self._by_key = degrees, by_key
         self.targets = torch.tensor([numbers[id(t.overlay)] << _SHIFT | t.row for t in targets])
 
     def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
@@ -54,6 +58,9 @@ class OverlayView:
             return torch.zeros(0, dtype=torch.int64), torch.from_numpy(offsets)
         flat = np.concatenate(lists).astype(np.int64, copy=False)
         flat += np.repeat(nodes.numpy() & ~_MASK, np.diff(offsets))
+        if self._by_key:
+            owners = np.repeat(np.arange(len(nodes)), np.diff(offsets))
+            flat = flat[np.lexsort((self.draw_keys(torch.from_numpy(flat)).numpy(), owners))]
         return torch.from_numpy(flat), torch.from_numpy(offsets)
 
     def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:

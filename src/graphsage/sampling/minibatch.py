@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from graphsage.errors import ConfigError, at_least, one_of, setting, written
-from graphsage.graph.cap import CAPS, MAX_DEGREE
+from graphsage.graph.cap import CAPS
 from graphsage.graph.graph import Graph
 from graphsage.kernels.neighborhood import (
     Consecutive,
@@ -33,10 +33,10 @@ class SamplingConfig:
 
     sample_sizes: tuple[int, ...] = (25, 10)
     """S_1..S_K. `sample_sizes[k - 1]` is drawn in iteration k, so a target has `sample_sizes[-1]` direct neighbors."""
-    max_degree: int | None = MAX_DEGREE
+    max_degree: int | None = None
     """Edges are subsampled so that no node has more neighbors; None keeps all."""
-    cap: str = "symmetric"
-    """How edges are subsampled: 'symmetric', or 'row' as in the released code."""
+    cap: str = "row"
+    """How edges are subsampled: `graph.cap.CapRule`."""
     redraw: bool = True
     """True (the paper): a node draws new neighbors in every iteration. False (the released code): the neighbors drawn
     at a hop are reused by every layer that reads this hop."""

@@ -1,4 +1,4 @@
-"""Every setting of a training run, with the paper's values as defaults, and the two forms of the model."""
+"""Every setting of a training run, and the two forms of the model: the paper's and the released code's."""
 
 import dataclasses
 import math
@@ -16,7 +16,8 @@ FORMS: dict[str, dict[str, Any]] = {
         "combine": "joint",
         "normalize": "every",
         "last_activation": True,
-        "cap": "symmetric",
+        "cap": "row",
+        "max_degree": 128,
         "redraw": True,
         "clip": 0.0,
     },
@@ -25,11 +26,15 @@ FORMS: dict[str, dict[str, Any]] = {
         "normalize": "last",
         "last_activation": False,
         "cap": "row",
+        "max_degree": 128,
         "redraw": False,
         "clip": 5.0,
     },
 }
-"""What the paper's text says, and what the authors' released code does. Each entry is also an option of its own."""
+"""What the paper's text says, and what the authors' released code does. Each entry is also an option of its own.
+
+Without a form, the paper's settings apply except for the cap: no edge is removed, in training or later."""
+NO_CAP = "off"
 
 TASKS: dict[str, dict[str, Any]] = {
     "supervised": {"epochs": 10, "lr": 0.01},
@@ -54,6 +59,7 @@ USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
 CHOICES: dict[str, tuple[str, ...]] = {
     "task": tuple(TASKS),
     "form": tuple(FORMS),
+    "cap": (NO_CAP, "row", "symmetric"),
     "inference": ("exact", "sampled"),
     "feature_type": ("float32", "float16", "bfloat16"),
 }
@@ -62,15 +68,16 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
-    """Settings of a run. None means: what `form` or `task` says. `resolved()` fills them in.
+    """Settings of a run. None means unset: `form` or `task` decides. `resolved()` fills them in.
 
     Each field is an option of `graphsage train`: its docstring is the help text (cli/options.py).
     """
 
     task: str = "supervised"
     """Learn from classes (supervised), from the graph alone (unsupervised), or from both (joint)."""
-    form: str = "paper"
-    """Follow the paper's text (paper), or the authors' released code (reference)."""
+    form: str | None = None
+    """Follow the paper's text (paper), or the authors' released code (reference). Unset: the paper's model without its
+    degree cap."""
     aggregator: str = "mean"
     """Function that aggregates the neighbors: mean, gcn, lstm, pool or meanpool."""
     sample_sizes: tuple[int, ...] = (25, 10)
@@ -101,10 +108,12 @@ class Config:
     """Add the degree to a node's features. Always on for a graph without features."""
     standardize: bool = True
     """Shift and scale features by the mean and deviation of the training nodes."""
-    max_degree: int | None = 128
-    """Subsample edges so that no node has more neighbors; none keeps all."""
+    max_degree: int | None = None
+    """Subsample edges so that no node has more neighbors, in training and inference. Unset: 128 with a form, otherwise
+    no limit."""
     cap: str | None = None
-    """Subsample edges in both directions at once (symmetric), or per node as the released code does (row)."""
+    """Subsample the edges of a node with too many neighbors on its side (row), at both ends (symmetric), or not at all
+    (off)."""
     redraw: bool | None = None
     """Sample new neighbors in every layer, instead of reusing those sampled for an earlier one."""
     epochs: int | None = None
@@ -180,6 +189,11 @@ class Config:
             raise ConfigError(
                 f"{setting('patience')} watches validation F1, which unsupervised training does not have; leave it out"
             )
+        if self.cap == NO_CAP and self.max_degree is not None:
+            raise ConfigError(
+                f"{setting('max_degree')} needs a cap, row or symmetric; got {self.max_degree} "
+                f"and {setting('cap', NO_CAP)}"
+            )
         if self.resolved() is self:
             self.encoder()  # checks the fields of the model and of sampling
             self.sampling()
@@ -197,7 +211,11 @@ class Config:
 
     def resolved(self) -> "Config":
         """The same settings with nothing left open."""
-        choices = {**FORMS[self.form], **TASKS[self.task]}
+        choices = {**FORMS[self.form or "paper"], **TASKS[self.task]}
+        if self.form is None and self.max_degree is None:
+            choices["cap"] = NO_CAP
+        if (self.cap or choices["cap"]) == NO_CAP:
+            del choices["max_degree"]
         if self.task == "unsupervised":
             choices["last_activation"] = False  # docs/design/0003: with ReLU the embeddings collapse under Equation 1
         filled = {name: value for name, value in choices.items() if getattr(self, name) is None}
@@ -233,7 +251,10 @@ class Config:
         assert full.cap is not None
         assert full.redraw is not None
         return SamplingConfig(
-            sample_sizes=full.sample_sizes, max_degree=full.max_degree, cap=full.cap, redraw=full.redraw
+            sample_sizes=full.sample_sizes,
+            max_degree=full.max_degree,
+            cap="row" if full.cap == NO_CAP else full.cap,
+            redraw=full.redraw,
         )
 
     def as_dict(self) -> dict[str, Any]:

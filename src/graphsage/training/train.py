@@ -19,13 +19,13 @@ from graphsage.evaluation.f1 import f1_scores
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.features.scaler import fit_scaler
 from graphsage.graph.build import check_graph
-from graphsage.graph.cap import cap_degrees
+from graphsage.graph.cap import cap_degrees, cap_summary
 from graphsage.graph.graph import Graph
 from graphsage.graph.paging import exceeds_memory, read_ahead
 from graphsage.graph.split import Split, training_graph
 from graphsage.inference.bundle import save_bundle
 from graphsage.inference.feature_placement import place
-from graphsage.inference.model import Model, input_tables
+from graphsage.inference.model import KEEP_BYTES, OWN_SPLIT, Model, graph_bytes, input_tables
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
@@ -45,6 +45,7 @@ def train(
     device: str = "auto",
     on_begin: Callable[[], None] | None = None,
     on_event: Callable[[Event], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
     about: dict[str, Any] | None = None,
     ranks: Ranks = SINGLE_PROCESS,
     keep_graph: bool | None = None,
@@ -55,11 +56,12 @@ def train(
     The run in `out` keeps its graph, its split and the capped neighbor lists, so that a loaded model needs no other
     data. Above 2 GiB it keeps the path of the data and a fingerprint instead; `keep_graph` decides otherwise.
 
-    `split` is a Split, the name of one of the data set's splits, or None for its default. A Graph has no default: None
-    trains on all nodes. Settings can replace a Config: `train(graph, split, aggregator="pool")`. Several processes
-    train one model if each passes its `ranks` (`graphsage.cluster.ranks.join`). Each computes its part of every batch,
-    and rank 0 writes to `out` and calls `on_event`. `on_begin` is called after all checks, before the first step and
-    the first file.
+    `split` is a Split, the name of one of the data set's splits, or None for its default, which is 70/10/20 at random
+    for a Graph; `model.run_split()` returns it. Settings can replace a Config: `train(graph, split, dim=64)`. Several
+    processes train one model if each passes its `ranks` (`graphsage.cluster.ranks.join`). Each computes its part of
+    every batch, and rank 0 writes to `out` and calls `on_event`. `on_begin` is called after all checks, before the
+    first step and the first file. `on_note` gets a sentence about what the degree cap removes, also before the first
+    step. Without it, a warning says so if nodes lose all neighbors.
     """
     if config is not None and settings:
         raise ConfigError(f"give settings in config or one by one, not both; got config and {', '.join(settings)}")
@@ -79,8 +81,12 @@ def train(
     def begin() -> None:
         if on_begin is not None:
             on_begin()
+        capped = _capped_lists(run, keep_graph, on_note)
         if folder is not None:
-            kept.append(_keep_data(folder, run, data, _split_name(data, split, model.about), keep_graph))
+            from graphsage.inference.run_data import keep_data  # loads pyarrow: 40 MB
+
+            name = _split_name(data, split, model.about)
+            kept.append(keep_data(folder, model, data, run.given, run.split, name, capped, keep_graph))
 
     identity = _identity(config, model, run.data)
     _same_everywhere(identity, ranks)
@@ -101,7 +107,7 @@ def train(
         "seconds": round(state.seconds, 3),
         "best_val_f1": state.best_f1 if state.best_f1 >= 0 else None,
     }
-    model._drawn = None
+    model._drawn, model._trained = None, (run.given, run.split)
     if folder is not None:
         save_bundle(model, folder, kept[0])
         model.folder = folder.absolute()
@@ -154,28 +160,41 @@ def set_up(
     return Run(model, module, objective, training_data, here, graph, chosen)
 
 
-def _keep_data(folder: Path, run: Run, data: Graph | Dataset, split_name: str, keep: bool | None) -> str:
-    """Write the run's data into its folder; the checksum of its manifest."""
-    from graphsage.inference.run_data import KEEP_BYTES, graph_bytes, keep_data  # loads pyarrow: 40 MB
+def _capped_lists(run: Run, keep: bool | None, on_note: Callable[[str], None] | None) -> Graph | None:
+    """The neighbor lists that validation and later commands read, or None if they are too large to keep. What the cap
+    removes is reported, of the training graph in that case."""
+    model, here, data = run.model, run.graph, run.data
+    limit, cap = model.sampling.max_degree, model.sampling.cap
+    whole, capped = data.graph, data.capped
+    lists = Graph(here.indptr, here.indices, ids=here.ids, directed=here.directed)
+    fits = bool(keep) or graph_bytes(lists) <= KEEP_BYTES
+    if fits:
+        whole, capped = lists, cap_degrees(lists, limit, seed=model.seed, cap=cap)
+        model._drawn = here, capped
+    if limit is not None:
+        _report_cap(whole, capped, limit, cap, on_note)
+    return capped if fits else None
 
-    model, here, capped = run.model, run.graph, None
-    lists = Graph(here.indptr, here.indices, directed=here.directed)
-    if keep or graph_bytes(lists) <= KEEP_BYTES:
-        capped = cap_degrees(lists, model.sampling.max_degree, seed=model.seed, cap=model.sampling.cap)
-        model._drawn = here, capped  # validation reads the same lists
-    return keep_data(folder, model, data, run.given, run.split, split_name, capped, keep)
+
+def _report_cap(whole: Graph, capped: Graph, max_degree: int, cap: str, on_note: Callable[[str], None] | None) -> None:
+    sentence = cap_summary(whole, capped, max_degree, cap)
+    if on_note is not None:
+        on_note(f"cap     {sentence}")
+    elif bool(((whole.degrees > 0) & (capped.degrees == 0)).any()):
+        warnings.warn(f"the degree cap keeps {sentence}", stacklevel=5)
 
 
 def _split_name(data: Graph | Dataset, split: Split | str | None, about: dict[str, Any]) -> str:
-    from graphsage.inference.run_data import OWN_SPLIT
-
     if isinstance(split, str) or "split" in about:
         return split if isinstance(split, str) else str(about["split"])
-    if isinstance(data, Dataset):
-        if split is None:
-            return data.default_split
-        return next((name for name, known in data.splits.items() if known is split), OWN_SPLIT)
-    return OWN_SPLIT
+    dataset = _dataset(data)
+    if split is None:
+        return dataset.default_split
+    return next((name for name, known in dataset.splits.items() if known is split), OWN_SPLIT)
+
+
+def _dataset(data: Graph | Dataset) -> Dataset:
+    return data if isinstance(data, Dataset) else Dataset("graph", data, {}, "random")
 
 
 def choose_device(name: str) -> torch.device:
@@ -196,15 +215,10 @@ def choose_device(name: str) -> torch.device:
 
 
 def _prepare(data: Graph | Dataset, split: Split | str | None) -> tuple[Graph, Split, Any]:
-    if isinstance(data, Dataset):
-        chosen = split if isinstance(split, Split) else data.split(split)
-        graph, fitted = data.with_features(chosen)
-        return graph, chosen, fitted
-    if isinstance(split, str):
-        chosen = Dataset("graph", data, {}, "random").split(split)
-    else:
-        chosen = split or Split(torch.zeros(data.num_nodes, dtype=torch.uint8))
-    return data, chosen, None
+    dataset = _dataset(data)
+    chosen = split if isinstance(split, Split) else dataset.split(split)
+    graph, fitted = dataset.with_features(chosen)
+    return graph, chosen, fitted
 
 
 def _new_model(

@@ -17,12 +17,20 @@ from graphsage.graph.external.row_file import RowFile
 from graphsage.graph.external.size import shown_size
 from graphsage.graph.graph import Graph
 from graphsage.graph.storage import open_graph
+from graphsage.inference.embed import order_matters
 from graphsage.inference.export import Batch, decided_column, embedding_columns, label_column
 from graphsage.inference.model import Model, check_identity, input_tables
 from graphsage.inference.out_of_core.infer import infer_block
 from graphsage.inference.out_of_core.plan import PROCESS_BYTES, Budget, plan_stages
 from graphsage.inference.out_of_core.row_sources import CHUNK_ROWS, BlockRows
-from graphsage.inference.out_of_core.work import WorkFolder, graph_identity, locked, model_identity
+from graphsage.inference.out_of_core.work import (
+    WorkFolder,
+    graph_identity,
+    locked,
+    model_identity,
+    open_keys,
+    write_keys,
+)
 
 Progress = Callable[[int, int], None]
 
@@ -136,18 +144,23 @@ def _prepared(
     if begun:
         return _continued(WorkFolder.open(folder), purpose, graph, each)
     sampling, adjacency, edges = model.sampling, CsrFiles.open(graph), graph
+    found_keys = None
+    if (sampling.max_degree is not None and capped is None) or order_matters(model.encoder, "exact"):
+        write_keys(opened, graph, folder)
+        found_keys = open_keys(graph, folder)
     room = max(0, (memory or (PROCESS_BYTES << 1)) - PROCESS_BYTES)
     run_edges = max(1, min(1 << 20, room // EDGE_BYTES))
     if capped is not None:
         edges = capped.absolute()
         adjacency = CsrFiles.open(edges)
-    elif cap_files(
+    elif sampling.max_degree is not None and cap_files(
         adjacency,
         folder / "capped",
         sampling.max_degree,
         seed=model.seed,
         cap=sampling.cap,
         directed=opened.directed,
+        keys=found_keys,
         run_edges=run_edges,
     ):
         edges = folder / "capped"

@@ -18,7 +18,7 @@ from graphsage.inference.embed import exact_keys
 from graphsage.inference.out_of_core.edges import block_runs
 from graphsage.inference.out_of_core.plan import Stage
 from graphsage.inference.out_of_core.row_sources import CHUNK_ROWS, BlockRows, InputRows, RowSource, gather, load
-from graphsage.inference.out_of_core.work import WorkFolder
+from graphsage.inference.out_of_core.work import WorkFolder, open_keys
 from graphsage.kernels.buffers import huge_page_table
 from graphsage.kernels.neighborhood import Ragged, compact
 from graphsage.kernels.sequences import CELLS
@@ -122,7 +122,12 @@ class Opened:
         pointers = self.adjacency.pointers(start, stop)
         found = torch.from_numpy(self.adjacency.neighbors(int(pointers[0]), int(pointers[-1]))).long()
         block, offsets = torch.arange(start, stop), torch.from_numpy(pointers - pointers[0])
-        hood = Ragged(found, offsets, exact_keys(block, about.layer, self.work.seed), block)
+        own_keys = block
+        if (keys := open_keys(self.work.graph, self.work.folder)) is not None:  # lists by key, as in memory
+            own_keys = torch.from_numpy(keys[start:stop].copy())
+            owners = np.repeat(np.arange(stop - start), np.diff(pointers))
+            found = found[np.lexsort((keys[found.numpy()], owners))]
+        hood = Ragged(found, offsets, exact_keys(own_keys, about.layer, self.work.seed), block)
         nodes, hoods = compact((hood,), self.adjacency.num_nodes)
         fast = FastEncoder(self.encoder, cells=min(about.cells, CELLS))
         return fast.layer(about.layer, gather(below, nodes.numpy()), (), hoods)

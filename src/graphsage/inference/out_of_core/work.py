@@ -12,14 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from graphsage.atomic import atomic_file, writing
 from graphsage.errors import DataError, OutputError
 from graphsage.file_lock import FileLock, lock_folder
 from graphsage.graph.external.row_file import RowFile, RowWriter
+from graphsage.graph.graph import Graph
+from graphsage.graph.ids import IntArray, node_key
+from graphsage.graph.storage import load_array
 from graphsage.inference.fingerprint import sampled_fingerprint
 from graphsage.inference.out_of_core.plan import Stage
 
 FORMAT = 2  # 2: the layer dtype has its own name
+_KEYS = 1 << 20  # keys computed at once
 
 
 @dataclass(frozen=True)
@@ -132,7 +138,7 @@ def locked(folder: Path) -> FileLock:
         return lock_folder(folder, OutputError, "wait for it to end")
 
 
-_READ = ("indptr", "indices", "features")
+_READ = ("indptr", "indices", "features", "ids", "ids_text", "ids_offsets")
 
 
 def graph_identity(folder: Path) -> dict[str, Any]:
@@ -158,3 +164,19 @@ def model_identity(bundle: Path) -> dict[str, str]:
         "weights": config["sha256"]["model.safetensors"],
         "settings": hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest(),
     }
+
+
+def write_keys(graph: Graph, graph_folder: Path, work: Path) -> None:
+    """Keep the keys of the nodes (`graph.ids.node_key`) in the work folder. Integer ids are keys as they are."""
+    if graph.ids is not None and not (graph_folder / "ids.npy").exists():
+        with atomic_file(work / "keys.npy") as temporary, RowWriter(temporary, np.int64) as writer:
+            for start in range(0, graph.num_nodes, _KEYS):
+                stop = min(start + _KEYS, graph.num_nodes)
+                keys = (node_key(str(graph.id_of(row))) for row in range(start, stop))
+                writer.write(np.fromiter(keys, np.int64, stop - start))
+
+
+def open_keys(graph_folder: Path, work: Path) -> IntArray | None:
+    """The keys of the nodes, mapped; None if they are the row numbers."""
+    path = next((path for path in (graph_folder / "ids.npy", work / "keys.npy") if path.exists()), None)
+    return None if path is None else load_array(path).view(np.ndarray)
