@@ -78,6 +78,14 @@ def test_every_aggregator_form_and_task_is_stored_and_nothing_else(stored: dict[
     assert all(np.isfinite(array).all() for trace in stored.values() for array in trace.values())
 
 
+def test_stored_vectors_of_the_service_are_those_of_the_model(stored: dict[str, Trace]) -> None:
+    for case in CASES:
+        if not case.known_only:
+            trace = stored[case.name]
+            own = trace[f"{case.settings['inference']}-known"]
+            np.testing.assert_allclose(trace["served-known"], own, rtol=RTOL, atol=ATOL_VECTORS)
+
+
 def test_stored_numbers_are_few() -> None:
     assert sum(path.stat().st_size for path in Path(__file__).parent.glob("*.npz")) < LIMIT_BYTES
 
