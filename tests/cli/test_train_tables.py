@@ -13,6 +13,7 @@ import torch
 
 from command_line import Command
 from graphsage.cli.main import main
+from graphsage.cli.table_summary import table_summary
 from graphsage.datasets.tables import open_tables
 from graphsage.errors import DataError
 from graphsage.inference.export import graph_for
@@ -130,6 +131,26 @@ def test_edges_alone_are_enough_without_labels(graphsage: Command, folder: Path,
     assert said.code == 0, said.err
     assert "columns none; the node's degree is the feature" in said.err
     assert graphsage("embed", tmp_path / "run", "--out", tmp_path / "z.csv").code == 0
+
+
+@pytest.mark.parametrize(("split", "warned"), [("random", True), ("time", False)])
+def test_edge_times_without_a_split_by_time_are_a_warning(split: str, warned: bool) -> None:
+    nodes = {"id": [1, 2, 3], "year": [2000, 2001, 2002]}
+    edges = {"source": [1, 2], "target": [2, 3], "when": [2001, 2002]}
+    spec = TableSpec(nodes=nodes, edges=edges, time="year", edge_time="when")
+    data = open_tables(spec)
+    lines = table_summary(data, spec, split, data.split(split))
+    assert ("warning: --edge-time has no effect in this split" in "\n".join(lines)) == warned
+
+
+def test_the_summary_counts_unknown_and_empty_label_sets() -> None:
+    nodes = {"id": [1, 2, 3, 4, 5], "tags": [["x"], [], None, ["x", "y"], None]}
+    spec = TableSpec(nodes=nodes, edges={"source": [1], "target": [2]}, label="tags")
+    data = open_tables(spec)
+    (line,) = [line for line in table_summary(data, spec, "random", data.split()) if line.startswith("labels")]
+    assert line == (
+        "labels  2 in tags: x 2, y 1; 1 nodes without labels; unknown for 2 nodes, which are not trained on or scored"
+    )
 
 
 def test_a_class_that_only_test_nodes_have_is_a_warning_and_counts_as_wrong(

@@ -75,7 +75,7 @@ def links(*pairs: tuple[Any, Any]) -> dict[str, Any]:
         ({"valid_feats": np.ones((3, 2))}, r"valid_feats.npy has 3 rows, but valid_graph.json has 2 nodes"),
         ({"test_labels": np.ones((2, 3), int)}, r"test_labels.npy has 2 rows, but test_graph.json has 1 nodes"),
         ({"train_graph_id": np.ones(2, int)}, r"train_graph_id.npy has 2 rows, but train_graph.json has 3 nodes"),
-        ({"train_graph_id": np.ones(3)}, r"train_graph_id.npy must hold whole numbers"),
+        ({"train_graph_id": np.ones(3)}, r"train_graph_id.npy must hold integers"),
         (
             {"valid_feats": np.ones((2, 5))},
             r"feats.npy must have the same columns in each part; .*'valid_feats.npy': 5",

@@ -46,6 +46,23 @@ def in_memory(spec: TableSpec, folder: Path) -> None:
     save_graph(graph, folder, {"given": split} if spec.split_column is not None else {})
 
 
+def test_label_type_and_missing_words_mean_the_same_in_memory_and_in_batches(tmp_path: Path) -> None:
+    nodes = {"id": list("abcd"), "price": ["1.5", "NA", "2;3", "7"], "v": [[1.0], [2.0], [3.0], [4.0]]}
+    in_batches(tmp_path / "n.arrow", nodes, 2)
+    in_batches(tmp_path / "e.arrow", {"source": ["a", "b"], "target": ["b", "NA"]}, 1)
+    files = {"nodes": tmp_path / "n.arrow", "edges": tmp_path / "e.arrow", "unknown_nodes": "drop"}
+    spec = TableSpec(**files, label="price", label_type="class", missing="NA", vectors="v")
+    in_memory(spec, tmp_path / "memory")
+    built = build_large(spec, tmp_path / "disk", memory=MEMORY)
+    folders_equal(tmp_path / "memory", tmp_path / "disk")
+    assert (built.classes, built.dropped) == (3, 1)
+    with pytest.raises(DataError, match="'price' row 3 has many labels"):
+        build_large(TableSpec(**files, label="price", missing="NA"), tmp_path / "no", memory=MEMORY)
+    prices = {**files, "nodes": {**nodes, "price": ["1.5", "2", "3", "7"]}}
+    with pytest.raises(DataError, match=r"numbers with a fraction \(1.5\)"):
+        build_large(TableSpec(**prices, label="price"), tmp_path / "no", memory=MEMORY)
+
+
 @settings(max_examples=60)
 @given(edge_lists(), st.integers(1, 40), st.booleans())
 def test_sorting_on_disk_gives_the_csr_of_memory(

@@ -72,8 +72,8 @@ def test_the_label_type_decides_how_cells_with_a_separator_are_read() -> None:
     mixed = read_labels(cells, "kind")
     assert mixed.names == ("p;q", "q", "r")
     assert mixed.remarks == (
-        "column 'kind': 1 of 3 cells contain ';' and each cell is read as the name of a class; if that is wrong, give "
-        "label_type='labels'",
+        "column 'kind': 1 of 3 cells hold ';' or [], and each cell is read as the name of a class; "
+        "if that is wrong, give label_type='labels'",
     )
     many = read_labels(cells, "kind", label_type="labels")
     assert many.numbers.tolist() == [[1, 1, 0], [0, 1, 0], [0, 0, 1], [255, 255, 255]]

@@ -66,6 +66,8 @@ def _warnings(data: "Dataset", split: "Split") -> list[str]:
     from graphsage.datasets.tables import new_labels_only_in
 
     lines = []
+    if data.graph.edge_time is not None and split.cutoff is None:
+        lines.append("warning: --edge-time has no effect in this split; only a split by time leaves later edges out")
     for part in ("val", "test"):
         for name, count in new_labels_only_in(data, split, part).items():
             nodes = "1 node" if count == 1 else f"{count:,} nodes"

@@ -105,7 +105,7 @@ def choose(tissues: Sequence[Tissue], source: Proteins) -> tuple[list[Tissue], l
 
 
 def read_tissue(path: Path) -> Tissue:
-    """An edge list: two ids a line, more columns are not read; empty lines and lines that begin with # say nothing."""
+    """An edge list: two ids per line. Further columns, empty lines and lines that begin with # are skipped."""
     pairs = []
     for number, line in enumerate(lines(path), start=1):
         words = line.split()

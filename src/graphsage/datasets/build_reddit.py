@@ -30,10 +30,10 @@ from graphsage.kernels.random import Stream
 
 RANKS = (11, 50)
 TRAIN_DAYS = 20
-NOBODY = ("[deleted]", "", None)  # accounts that are gone are not one user
+DELETED = ("[deleted]", "", None)  # authors of deleted accounts are not one user
 LATEST, _SECONDS = 2.0**33, " of seconds since 1970"
 PAIRS = 1 << 24  # kept before those that occur twice are dropped
-USER_POSTS = 100  # of a user with more, so many are drawn: pairs grow with the square
+USER_POSTS = 100  # drawn of a user with more: pairs grow with the square
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Reddit:
     communities: Path | None = None
     rank_comments: Sequence[Path] = ()
     max_degree: int | None = None
-    """The graph's edges are down-sampled to so many at each node; None keeps all that users of 100 posts make."""
+    """Edges are sampled down to this degree. None keeps all."""
     seed: int = 0
 
 
@@ -134,7 +134,7 @@ def read_comments(source: Reddit, posts: Posts) -> tuple[Array, set[str], Array]
     for place, each in comments_on(source.comments, posts):
         counts[place] += 1
         words.update(words_of(str(each["body"])))
-        if each["author"] not in NOBODY:
+        if each["author"] not in DELETED:
             by_user[str(each["author"])].add(place)
     edges = _joined([by_user[user] for user in sorted(by_user)], len(posts.titles), source.seed)
     if not len(edges):

@@ -33,7 +33,7 @@ class Dataset:
     columns: dict[str, Column] = field(default_factory=dict)
     plan: FeaturePlan | None = None
     dropped_edges: int = 0
-    """Edges that were left out because an end of theirs is not a node."""
+    """Edges that were left out because one of their ends is not a node."""
     about: dict[str, Any] = field(default_factory=dict)
     """How to open it again; a model that is trained on it remembers this."""
     place: Place | None = None
@@ -54,7 +54,7 @@ class Dataset:
     def split(self, name: str | None = None) -> Split:
         """A split by name, the default one for None.
 
-        Any graph can be split at `random` (70/10/20, seed 0) and, where nodes have a time, by `time` (the oldest 70%
+        Any graph can be split at `random` (70/10/20, seed 0) and, if nodes have a time, by `time` (the oldest 70%
         train, the newest 20% test), unless a stored split has that name.
         """
         name = self.default_split if name is None else name

@@ -1,4 +1,4 @@
-"""JSON and `.npy` files of other people's formats, read with errors that name the file and the row."""
+"""JSON and `.npy` files of other formats, read with errors that name the file and the row."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -133,7 +133,7 @@ def check_count(path: Path, got: int, wanted: int, than: str) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """An error about rows and edges, told with the file they come from."""
+    """Add the name of the file to an error about rows and edges."""
     try:
         yield
     except DataError as error:

@@ -24,7 +24,7 @@ def load_networkx_file(path: Path) -> Dataset:
         raise ConfigError(f"{path} needs networkx, which is not installed; install it: pip install networkx") from None
     try:
         made = _read(networkx, path)
-    except Exception as error:  # its readers fail in many ways on text that is none of theirs
+    except Exception as error:  # its readers raise many types of errors on other text
         raise DataError(f"{path} is not a {path.suffix[1:]} file that networkx reads ({error})") from error
     with naming(path):
         return Dataset(path.stem, from_networkx(made), {}, "random")

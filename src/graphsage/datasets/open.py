@@ -1,4 +1,4 @@
-"""One door for all data: a built-in name, a graph folder, or files in a format that people have."""
+"""Open data: a built-in name, a graph folder, or files in one of FORMATS."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

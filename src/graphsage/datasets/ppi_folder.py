@@ -79,7 +79,7 @@ def _numbers(path: Path, count: int, graph_file: Path) -> npt.NDArray[np.int64]:
     numbers = read_table(path, dimensions=1)
     check_count(path, len(numbers), count, graph_file.name)
     if numbers.dtype.kind not in "iu":
-        raise DataError(f"{path} must hold whole numbers; got {numbers.dtype}")
+        raise DataError(f"{path} must hold integers; got {numbers.dtype}")
     return np.asarray(numbers).astype(np.int64)
 
 

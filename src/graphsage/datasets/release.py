@@ -71,7 +71,7 @@ def _ids(nodes: list[dict[str, Any]], path: Path) -> list[Any]:
         raise DataError(f"{path} has no nodes")
     for row, value in enumerate(ids):
         if not isinstance(value, int | str) or isinstance(value, bool):
-            raise DataError(f"{path}: nodes row {row} has the id {value!r}; ids must be whole numbers or strings")
+            raise DataError(f"{path}: nodes row {row} has the id {value!r}; ids must be integers or strings")
     if len({str(value) for value in ids}) < len(ids):  # as strings, since the maps are keyed by strings
         seen: set[str] = set()
         for row, value in enumerate(ids):

@@ -51,7 +51,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 class _Stream(io.RawIOBase):
-    """A pyarrow stream as Python's own readers want it."""
+    """A pyarrow stream with the methods that `io.BufferedReader` calls."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

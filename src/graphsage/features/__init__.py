@@ -1,1 +1,1 @@
-"""What a node is described by: text, degree and numbers, turned into x_v and fitted on training nodes only."""
+"""Features x_v of nodes: from columns, text and degrees, fitted on training nodes only."""

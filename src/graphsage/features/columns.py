@@ -91,7 +91,7 @@ class Categorical:
     """A missing value is a category of its own, called ''."""
 
     min_count: int = 2
-    """A category gets a column when so many training rows have it (one is enough where no category has more)."""
+    """Training rows that a category needs for a column of its own; 1 if no category has that many."""
     limit: int = 256
     """With more columns than this, categories are hashed to `hashed` columns instead."""
     hashed: int = 256

@@ -25,7 +25,7 @@ _FITTED: dict[str, Callable[[Mapping[str, Any], Arrays], Fitted]] = {
 }
 
 FitOne = Callable[[Recipe, Columns, Rows], tuple[Fitted, Floats]]
-"""Fits a recipe on rows and returns it with the features of all rows; a cache may stand in."""
+"""Fits a recipe on rows and returns it with the features of all rows, possibly from a cache."""
 
 
 def restore(config: Any, arrays: Arrays) -> Fitted:
@@ -63,12 +63,12 @@ class FeaturePlan:
             raise DataError("features need at least one training row; got none")
         _check(columns, self.columns)
         made = [fit_one(step.recipe, {n: columns[n] for n in step.columns}, rows) for step in self.steps]
-        return FittedFeatures(tuple(fitted for fitted, _ in made)), _beside([features for _, features in made])
+        return FittedFeatures(tuple(fitted for fitted, _ in made)), _concatenated([features for _, features in made])
 
 
 @dataclass(frozen=True)
 class FittedFeatures:
-    """Fitted recipes; their features lie side by side in this order."""
+    """Fitted recipes. Their features are concatenated in this order."""
 
     steps: tuple[Fitted, ...]
 
@@ -82,9 +82,9 @@ class FittedFeatures:
         return sum(step.width for step in self.steps)
 
     def transform(self, columns: Columns) -> Floats:
-        """Features (N, width) float32 of any rows; columns that are not needed are not looked at."""
+        """Features (N, width) float32 of any rows; other columns are ignored."""
         _check(columns, self.columns)
-        return _beside([step.transform({n: columns[n] for n in step.columns}) for step in self.steps])
+        return _concatenated([step.transform({n: columns[n] for n in step.columns}) for step in self.steps])
 
     def describe(self) -> list[dict[str, Any]]:
         """What the columns became: `columns`, `kind` and `width`, in the order of the features."""
@@ -120,5 +120,5 @@ def _check(columns: Columns, needed: Sequence[str]) -> None:
         raise DataError(f"columns must have the same number of rows; got {lengths}")
 
 
-def _beside(parts: Sequence[Floats]) -> Floats:
+def _concatenated(parts: Sequence[Floats]) -> Floats:
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)

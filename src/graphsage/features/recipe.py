@@ -1,4 +1,4 @@
-"""What every way of making features has in common: a recipe is fitted on training rows, then applied to any rows."""
+"""Recipes for features: a recipe is fitted on training rows, then applied to any rows."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -20,7 +20,7 @@ Settings = TypeVar("Settings")
 
 
 class Fitted(Protocol):
-    """What a recipe learned from the training rows. Immutable."""
+    """A recipe with what it learned from the training rows. Immutable."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -31,7 +31,7 @@ class Fitted(Protocol):
 
     @property
     def kind(self) -> str:
-        """One or two words for people: 'number', 'text (TF-IDF)'."""
+        """For messages: 'number', 'text (TF-IDF)'."""
 
     def transform(self, columns: Columns) -> Floats:
         """Features (N, width) of any rows."""
@@ -60,7 +60,7 @@ class Recipe(Protocol):
     """Settings; a frozen dataclass, so that its repr names what it does."""
 
     def fit(self, columns: Columns, rows: Rows) -> Fitted:
-        """Learn from `rows` of all the columns given; other rows are never looked at."""
+        """Learn from `rows` of all the columns given. Other rows are never read."""
 
 
 def take(values: Column, rows: Rows) -> Column:

@@ -19,7 +19,7 @@ class Scaler:
     scale: Tensor
 
     def apply(self, x: Tensor) -> Tensor:
-        """x (..., D) with the mean taken off and divided by the scale."""
+        """x (..., D) minus the mean, divided by the scale."""
         if x.shape[-1] != len(self.mean):
             raise DataError(
                 f"features must have {len(self.mean)} columns, as when the scaler was fitted; got {x.shape[-1]}"
@@ -28,7 +28,7 @@ class Scaler:
 
 
 def fit_scaler(tables: Sequence[Tensor], rows: Tensor) -> Scaler:
-    """Statistics of `rows` (the training nodes) over `tables`, (N, D_i) each, laid side by side."""
+    """Statistics of `rows` (the training nodes) over `tables`, (N, D_i) each, concatenated."""
     if not tables:
         raise DataError("a scaler needs at least one table of features; got none")
     if len(rows) == 0:

@@ -1,4 +1,4 @@
-"""Texts through a sentence-transformers model that lies in a local folder. Nothing is fitted and nothing downloaded."""
+"""Text features by a sentence-transformers model in a local folder. Nothing is fitted or downloaded."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ class Sentences:
 
 @dataclass(frozen=True)
 class FittedSentences(Saved):
-    """Each column is encoded by itself; the results lie side by side."""
+    """Each column is encoded on its own; the results are concatenated."""
 
     saved = "sentences"
     path: str

@@ -3,7 +3,7 @@
 Each column has a vocabulary of its own, because a symbol of a formula and the same letter in a sentence are
 different words. A document's weight for a term that occurs t times is (1 + ln t) * idf, where
 idf = 1 + ln((1 + n) / (1 + n_term)) over the n training documents; a column's weights are scaled to length 1, the
-columns are laid side by side, and the SVD's right singular vectors project them.
+columns are concatenated, and the SVD's right singular vectors project them.
 
 Scripts without spaces between words (Chinese, Japanese, Thai and others) count by pairs of characters. A column whose
 words fail, because most texts share none with another text, counts by groups of three characters.
@@ -75,7 +75,7 @@ class TfidfSvd:
     dim: int = 256
     """Width of the result. With fewer training rows or terms than that, the last columns are zero."""
     min_df: int = 2
-    """A term must occur in this many training documents (in all of them where there are fewer)."""
+    """A term must occur in this many training documents (in all of them if there are fewer)."""
     max_features: int = 20_000
     """Terms kept in each column: the most frequent ones."""
     iterations: int = 2
@@ -88,7 +88,7 @@ class TfidfSvd:
             raise ConfigError(f"iterations must be 0 or more; got {self.iterations}")
 
     def fit(self, columns: Columns, rows: npt.NDArray[np.int64]) -> "FittedText":
-        """Learn vocabularies, idf and the projection from `rows`; the text of other rows is never looked at."""
+        """Learn vocabularies, idf and the projection from `rows`; the text of other rows is never read."""
         total = _check_columns(columns)
         rows = np.asarray(rows)
         if len(rows) == 0:

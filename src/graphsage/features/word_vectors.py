@@ -88,7 +88,7 @@ class WordVectors:
 
 @dataclass(frozen=True, eq=False)
 class FittedWordVectors:
-    """`vectors` (V, D) of `words`; the result has D features for each column, side by side."""
+    """`vectors` (V, D) of `words`; the result has D features per column."""
 
     columns: tuple[str, ...]
     words: tuple[str, ...]
@@ -129,7 +129,7 @@ class FittedWordVectors:
 class Word2Vec:
     dim: int = 300
     min_count: int = 5
-    """A word must occur so often in the training texts (once is enough where no word does)."""
+    """Occurrences in the training texts that a word needs; 1 if no word has that many."""
     window: int = 5
     epochs: int = 5
     a: float = 1e-3

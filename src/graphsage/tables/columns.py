@@ -174,8 +174,9 @@ def _guessed_type(array: Any, name: str, separator: str) -> tuple[str, tuple[str
     chosen, other, read = "class", "labels", "the name of a class"
     if 2 * several > known:
         chosen, other, read = "labels", "class", "a set of labels"
-    remark = f"column {name!r}: {several:,} of {known:,} cells contain {separator!r} and each cell is read as {read}"
-    return chosen, (f"{remark}; if that is wrong, give {setting('label_type', other)}",)
+    cells = f"{several:,} of {known:,} cells hold {separator!r} or {NO_LABELS}"
+    advice = f"if that is wrong, give {setting('label_type', other)}"
+    return chosen, (f"column {name!r}: {cells}, and each cell is read as {read}; {advice}",)
 
 
 def has_several(words: Any, separator: str) -> Any:
