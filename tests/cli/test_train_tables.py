@@ -15,7 +15,7 @@ from command_line import Command
 from graphsage.cli.main import main
 from graphsage.cli.table_summary import table_summary
 from graphsage.datasets.tables import open_tables
-from graphsage.errors import DataError
+from graphsage.errors import DataError, DataWarning
 from graphsage.inference.export import graph_for
 from graphsage.inference.model import Model, load
 from graphsage.tables.spec import TableSpec
@@ -217,8 +217,9 @@ def test_missing_columns_are_an_error_and_unknown_ones_a_warning(model: Model, f
     nodes = frame(folder / "new_nodes.csv")
     with pytest.raises(DataError, match="new_nodes lacks the columns 'about', 'day', which the model's features"):
         model.embed(new_nodes={name: c for name, c in nodes.items() if name not in ("about", "day")})
-    with pytest.warns(UserWarning, match="does not use are ignored: 'shoe'"):
-        model.embed(new_nodes={**nodes, "shoe": ["42"] * NEW})
+    edges = {"source": nodes["id"][:1], "target": ["node-1"], "weight": [2]}
+    with pytest.warns(DataWarning, match="does not use are ignored: 'shoe', 'weight'"):
+        model.embed(new_nodes={**nodes, "shoe": ["42"] * NEW}, new_edges=edges)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from graphsage.errors import DataError, OutputError, StoreError, UnknownNodeError
+from graphsage.graph.graph import UNKNOWN
 from graphsage.live.adjacency import Cap
 from graphsage.live.backup import backup, restore, verify
 from graphsage.live.change import Change, NodeChange
@@ -94,6 +96,18 @@ def test_changes_of_one_group_see_each_other(live: LiveGraph) -> None:
     with pytest.raises(UnknownNodeError):
         futures[3].result()
     live.close()
+
+
+def test_unknown_label_sets_stay_unknown(tmp_path: Path) -> None:
+    marks = [[1, 0, 1], [UNKNOWN] * 3, [0, 0, 0], [0, 1, 0], [UNKNOWN] * 3, [1, 1, 1]]
+    live = live_from(tmp_path / "many", graph_of(NODES, EDGES, labels=np.array(marks)), MODEL)
+    live.apply(Change((NodeChange("n4", label=(1,)), NodeChange("new", features_of("new")))))
+    with live.reading() as (overlay, _):
+        assert [overlay.label_of(row) for row in range(7)] == [(0, 2), None, (), (1,), (1,), (0, 1, 2), None]
+        labels = whole(overlay).graph.labels
+    live.close()
+    assert labels is not None
+    assert labels.tolist() == [*marks[:4], [0, 1, 0], marks[5], [UNKNOWN] * 3]
 
 
 def test_attributes_and_labels_are_kept_through_compaction(live: LiveGraph) -> None:
