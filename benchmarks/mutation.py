@@ -74,8 +74,18 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Pow: ast.Mult,
 }
 
-EQUIVALENT: dict[str, str] = {}
-"""Mutants that change no result: `file: before -> after`, and why."""
+EQUIVALENT = {
+    (
+        "model/aggregators/base.py",
+        "def __init__(self, in_dim: int, hidden_dim: int | None = None, depth: int = 1) -> None:",
+    ): "the base class has no hidden layers, so it ignores `depth`",
+    ("model/aggregators/lstm.py", 'reduction = "sequence"'): "the base class declares the same",
+    (
+        "model/encoder.py",
+        "for k, (layer, hoods) in enumerate(zip(self.layers, neighborhoods, strict=True), start=1):",
+    ): "`forward` has compared the lengths before it zips them",
+}
+"""Survivors that change no result, by file and line, and why."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,8 @@ class Mutant:
     kind: str
     before: str
     after: str
+    text: str
+    """The line as it is in the file."""
     tree: ast.Module
 
     @property
@@ -152,6 +164,7 @@ def held(parent: ast.AST, field: str, place: int | None) -> ast.AST:
 def mutants_of(path: Path) -> list[Mutant]:
     """One mutant for each line, in the order of the lines."""
     text = path.read_text("utf-8")
+    lines = text.splitlines()
     best: dict[int, tuple[int, int]] = {}
     for number, where in enumerate(code_of(ast.parse(text))):
         node = held(*where)
@@ -173,7 +186,7 @@ def mutants_of(path: Path) -> list[Mutant]:
         shown = [ast.unparse(ast.fix_missing_locations(part)).split("\n")[0] for part in (node, change[2])]
         ast.fix_missing_locations(ast.copy_location(change[2], node))
         file = str(path.relative_to(SOURCE))
-        made.append(Mutant(file, line, change[1], *shown, ast.fix_missing_locations(tree)))
+        made.append(Mutant(file, line, change[1], *shown, lines[line - 1].strip(), ast.fix_missing_locations(tree)))
     return made
 
 
@@ -358,7 +371,7 @@ def summary(mutants: list[Mutant], caught: dict[str, str | None]) -> dict[str, A
             "kind": mutant.kind,
             "before": mutant.before,
             "after": mutant.after,
-            "equivalent": EQUIVALENT.get(mutant.name),
+            "equivalent": EQUIVALENT.get((mutant.file, mutant.text)),
         }
         for mutant, test in found
         if not test

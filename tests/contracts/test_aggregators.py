@@ -10,6 +10,7 @@ from torch import Tensor
 
 from algorithms import aggregate, array
 from graphs import SEEDS
+from graphsage.kernels.gather import gather_max, gather_mean
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.model.aggregators import AGGREGATORS, Aggregator
 from neighborhoods import DIM, FORMS, Case, as_ragged, case, dense, ragged
@@ -43,6 +44,30 @@ def test_it_equals_the_papers_equation_node_by_node(
         key = int(example.neighborhood.keys[row])
         expected = aggregate(name, aggregator, h[row], [h[u] for u in neighbors], key)
         torch.testing.assert_close(result[row].double(), torch.from_numpy(expected), atol=1e-5, rtol=1e-5)
+
+
+REDUCE = {"mean": gather_mean, "max": gather_max}
+
+
+@every_name
+def test_forward_computes_what_the_class_declares(name: str) -> None:
+    """Strategies rely on it: `reduction` over `message`, with the node itself if `includes_self`."""
+    aggregator, example = made(name), case("dense", 3)
+    hood = example.neighborhood
+    if aggregator.reduction == "sequence":
+        assert name not in UNORDERED
+        return
+    reduced = REDUCE[aggregator.reduction](aggregator.message(example.table), hood)
+    if aggregator.includes_self:
+        n = hood.counts[:, None]
+        reduced = (n * reduced + aggregator.message(example.table)[hood.rows]) / (n + 1)
+    torch.testing.assert_close(call(aggregator, example), reduced)
+
+
+def test_the_small_model_has_the_papers_widths() -> None:
+    """Appendix C: 512 for pool, 128 for the LSTM; the others are as wide as their input."""
+    widths = {name: AGGREGATORS[name](DIM).out_dim for name in AGGREGATORS}
+    assert widths == {"mean": DIM, "gcn": DIM, "pool": 512, "meanpool": 512, "lstm": 128}
 
 
 @every_name

@@ -141,10 +141,11 @@ def test_dropout_acts_in_training_only_and_is_drawn_from_keys() -> None:
     torch.testing.assert_close(algorithm_2_of(encoder, [x], half), noisy[10:])
 
 
-def test_every_layer_has_the_same_width() -> None:
+def test_every_layer_has_the_same_width_and_no_bias() -> None:
     encoder = Encoder(EncoderConfig(num_layers=3), 7)
     assert [layer.weight.out_features for layer in encoder.layers] == [256, 256, 256]
     assert [layer.weight.in_features for layer in encoder.layers] == [14, 512, 512]
+    assert [layer.weight.bias for layer in encoder.layers] == [None, None, None]  # line 5 has none
 
 
 def test_the_halves_of_an_odd_width_add_up() -> None:
@@ -188,3 +189,9 @@ def test_an_encoder_without_input_or_of_another_depth_is_refused() -> None:
     batch = sample_minibatch(graph, torch.arange(5), (2,), keys_of(graph))
     with pytest.raises(ConfigError, match="2 layers; got neighborhoods for 1"):
         Encoder(EncoderConfig(), 3)(normal(0, 5, 3), batch.neighborhoods)
+    with pytest.raises(ConfigError, match="give the numbers of the nodes"):
+        Encoder(EncoderConfig(num_layers=1, identity_dim=2), 3, 5)(normal(0, 5, 3), batch.neighborhoods)
+    with pytest.raises(ConfigError, match="neighborhoods must be a sequence"):
+        Encoder(EncoderConfig(), 3)(normal(0, 5, 3), batch)
+    with pytest.raises(ConfigError, match=r"x must have 3 columns.*got shape \(5, 4\)"):
+        Encoder(EncoderConfig(num_layers=1), 3)(normal(0, 5, 4), batch.neighborhoods)
