@@ -327,9 +327,8 @@ TYPES = {
     "timed deepwalk": TrialType(timed_deepwalk, version=2),
 }
 """Causes of version 2. The cap per row: graphsage, timed step, timed graphsage. The union of Equation 2: graphsage,
-timed graphsage. The tuned probe: features, graphsage, deepwalk. DeepWalk and features
-standardized together: deepwalk. One online pass: deepwalk, timed deepwalk. Zero vectors of nodes without a walk:
-deepwalk, rotation."""
+timed graphsage. The tuned probe: features, graphsage, deepwalk. DeepWalk and features standardized together: deepwalk.
+One online pass: deepwalk, timed deepwalk. Zero vectors of nodes without a walk: deepwalk, rotation."""
 
 
 def is_old(record: Mapping[str, Any]) -> bool:
