@@ -1,10 +1,13 @@
 """From edges to a graph: what is merged, kept and dropped."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from graphs import edge_lists, edge_set, neighbor_lists
 from graphsage.errors import GraphError
@@ -198,3 +201,33 @@ def test_a_graph_describes_itself() -> None:
     assert repr(graph) == "Graph(3 nodes, 4 stored edges, 4 features, 2 classes)"
     assert graph.id_of(2) == 2
     assert graph.to("cpu").features is graph.features
+
+
+@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.coo_array, lambda x: torch.tensor(x).to_sparse()])
+def test_sparse_features_become_dense(make: Any) -> None:
+    table = np.array([[0.0, 2.0], [0.0, 0.0], [1.5, 0.0]], np.float32)
+    graph = from_edges([(0, 1)], features=make(table))
+    assert graph.features is not None
+    assert graph.features.tolist() == table.tolist()
+
+
+def test_sparse_features_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(GraphError, match=r"sparse features of shape \(3, 9000000000\) are too many to make dense"):
+        from_edges([(0, 1)], features=sparse.csr_matrix((3, 9_000_000_000)))
+
+
+@pytest.mark.parametrize("labels", [["b", "a", None, "b"], np.array(["b", "a", None, "b"], object)])
+def test_labels_may_be_names(labels: Any) -> None:
+    graph = from_edges([(0, 1)], 4, labels=labels)
+    assert graph.labels is not None
+    assert (graph.labels.tolist(), graph.class_names) == ([1, 0, -1, 1], ("a", "b"))
+    graph = from_edges([(0, 1)], 4, labels=labels, class_names=["b", "c", "a"])
+    assert graph.labels is not None
+    assert (graph.labels.tolist(), graph.class_names) == ([0, 2, -1, 0], ("b", "c", "a"))
+    with pytest.raises(GraphError, match="the label 'b' is not in class_names"):
+        from_edges([(0, 1)], 4, labels=labels, class_names=["a"])
+
+
+def test_ragged_labels_are_refused() -> None:
+    with pytest.raises(GraphError, match="labels must be one value per node, or rows of one length"):
+        from_edges([(0, 1)], 2, labels=[[0, 1], [1]])

@@ -118,3 +118,15 @@ def test_a_model_of_another_graph_of_the_same_size_is_not_suspected() -> None:
     graph, other = planted_graph(), planted_graph(seed=5)
     model = gs.train(graph, planted_split(graph), **SMALL)
     assert model.evaluate(other, gs.Split.random(120), "test").nodes == 24
+
+
+def test_arrays_are_no_graph_and_rows_are_integers() -> None:
+    graph = planted_graph()
+    model = gs.train(graph, planted_split(graph), **SMALL)
+    for call in (model.embed, model.predict, model.evaluate):
+        with pytest.raises(gs.ConfigError, match=r"must be a Graph; got ndarray; make one with Graph\.from_edges"):
+            call(np.eye(6))  # type: ignore[arg-type]
+    assert model.embed(graph, np.array([3, 1])).equal(model.embed(graph, [3, 1]))
+    for nodes in (np.array([0.5]), np.ones(120, bool), ["a"], [[1]]):
+        with pytest.raises(gs.DataError, match=r"nodes must be row numbers, \(B,\); got"):
+            model.embed(graph, nodes)  # type: ignore[arg-type]

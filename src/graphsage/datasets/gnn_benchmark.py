@@ -14,7 +14,8 @@ import numpy as np
 from graphsage.datasets.dataset import Dataset
 from graphsage.datasets.file_readers import naming
 from graphsage.errors import DataError
-from graphsage.graph.convert.scipy import dense, from_scipy
+from graphsage.graph.build import dense
+from graphsage.graph.convert.scipy import from_scipy
 from graphsage.graph.npz import Archive, read_sparse
 
 
@@ -30,12 +31,12 @@ def is_gnn_benchmark(path: Path) -> bool:
 def load_gnn_benchmark(path: Path) -> Dataset:
     """Undirected, as the benchmark uses them; there is no split in the file."""
     archive = Archive(path)
-    features = dense(read_sparse(archive, "attr_")) if "attr_data" in archive else None
+    features = read_sparse(archive, "attr_") if "attr_data" in archive else None
     if "attr_matrix" in archive:
         features = archive.array("attr_matrix")
     labels: Any = archive.array("labels") if "labels" in archive else None
     if "labels_data" in archive:
-        labels = dense(read_sparse(archive, "labels_")).astype(np.uint8)
+        labels = dense(read_sparse(archive, "labels_"), "labels").numpy().astype(np.uint8)
     with naming(path):
         graph = from_scipy(
             read_sparse(archive, "adj_"),

@@ -1,5 +1,6 @@
 """From edge arrays to a Graph, with checks that name the offending row."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from graphsage.kernels.csr import lists_of_codes, neighbor_lists
 
 _MAX_CLASSES = 1_000_000  # a larger number is an id, and would ask for a matrix of that height
 _CHECK_ROWS = 1 << 16  # rows of features checked at once: bounds memory on mapped tables
+_MAX_DENSE = 1 << 34  # numbers of a sparse table made dense: 64 GiB
 _MAX_NODES = 3_000_000_000  # so that row * n + column fits in 63 bits
 
 
@@ -34,9 +36,12 @@ def from_edges(
     """Edges (E, 2) of row numbers -> Graph.
 
     Undirected by default: each edge is stored both ways. A repeated edge is merged (the earliest `edge_time` stays).
-    `self_loops=False` drops them. Without `num_nodes` the number of rows of features, labels or ids decides, and
-    failing those the largest row in an edge. With `directed=True` edges are
-    (from, to) and N(v) = {u : (u, v) in E}, as the paper writes it: v hears from those that point at it.
+    With `directed=True` edges are (from, to) and N(v) = {u : (u, v) in E}, as in the paper: a node aggregates its
+    in-neighbors. `self_loops=False` drops self loops.
+
+    `features` may be a sparse matrix of SciPy or torch, which becomes dense. `labels` may be names of classes, with
+    None for unknown; they are numbered in sorted order, or as in `class_names`. Without `num_nodes` the number of rows
+    of features, labels or ids decides, and without these the largest row in an edge.
     """
     pairs = _edge_array(edges)
     ids = None if ids is None else NodeIds.of(ids)
@@ -48,6 +53,8 @@ def from_edges(
     if ids is not None and len(ids) != n:
         raise GraphError(f"ids must hold one id for each of the {n} nodes; got {len(ids)}")
     table = None if features is None else _features(features, n)
+    if labels is not None and _kind_of(labels) in "OUS":
+        labels, class_names = _numbered(labels, class_names)
     label_tensor = None if labels is None else _labels(labels, n)
     _check_edges(pairs, n)  # after the rows: too few of them would make good edges look bad
     when = None if edge_time is None else _vector(edge_time, len(pairs), "edge_time", "edges")
@@ -142,7 +149,7 @@ def _count_nodes(num_nodes: int | None, pairs: np.ndarray[Any, Any], **columns: 
         return num_nodes
     for column in columns.values():
         if column is not None:
-            return len(column)
+            return int(column.shape[0]) if hasattr(column, "shape") else len(column)
     _check_edges(pairs, _MAX_NODES)
     return int(pairs.max()) + 1 if len(pairs) else 0
 
@@ -192,15 +199,48 @@ def _vector(values: Any, n: int, name: str, of: str) -> Tensor:
     return torch.from_numpy(array.astype(np.int64))
 
 
+def _kind_of(labels: Any) -> str:
+    """NumPy's kind of labels: U, S and O for names."""
+    if isinstance(labels, Tensor):
+        return "i"
+    try:
+        return np.asarray(labels).dtype.kind
+    except ValueError as error:
+        raise GraphError(f"labels must be one value per node, or rows of one length ({error})") from error
+
+
+def _numbered(labels: Any, class_names: Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
+    """Names of classes as numbers."""
+    from graphsage.graph.convert.common import labels_from
+
+    codes, names = labels_from(labels)
+    if names is None or class_names is None:
+        return codes, names or class_names
+    unknown = sorted({*names} - {*class_names})
+    if unknown:
+        raise GraphError(f"the label {unknown[0]!r} is not in class_names")
+    place = np.array([[*class_names].index(name) for name in names] + [-1])
+    return place[codes], class_names
+
+
 def _numbers(values: Any, name: str) -> Tensor:
     if isinstance(values, Tensor):
         if values.is_complex():
             raise GraphError(f"{name} must be numbers; got {values.dtype}")
-        return values
+        return values if values.layout == torch.strided else dense(values, name)
+    if hasattr(values, "tocoo"):
+        return dense(values, name)
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise GraphError(f"{name} must be numbers; got {array.dtype}")
     return _shared(array)
+
+
+def dense(matrix: Any, name: str) -> Tensor:
+    """A sparse matrix of SciPy or torch as a dense one."""
+    if math.prod(matrix.shape) > _MAX_DENSE:
+        raise GraphError(f"sparse {name} of shape {tuple(matrix.shape)} are too many to make dense; reduce them first")
+    return matrix.to_dense() if isinstance(matrix, Tensor) else torch.from_numpy(matrix.astype(np.float32).toarray())
 
 
 def _shared(array: np.ndarray[Any, Any]) -> Tensor:

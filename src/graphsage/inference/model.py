@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -91,7 +92,7 @@ class Model:
         of the new nodes (arrays or `.npy` files), for a model that was trained with such files.
         'exact' reads all neighbors; 'sampled' draws them as in training, at a fixed cost a node.
         """
-        graph = self.run_graph() if graph is None else graph
+        graph = self._graph(graph)
         if new_nodes is not None or new_edges is not None:
             attached = self.attach(graph, new_nodes, new_edges, new_vectors)
             graph = attached.graph
@@ -112,6 +113,14 @@ class Model:
                 self.encoder, capped, tables, rows.to(self.device), self.sampling, seed=self.seed, on_block=on_block
             )
         return check_finite(z.cpu(), rows)
+
+    def _graph(self, graph: Graph | None) -> Graph:
+        if graph is not None and not isinstance(graph, Graph):
+            raise ConfigError(
+                f"graph must be a Graph; got {type(graph).__name__}; make one with Graph.from_edges(edges, "
+                "features=x), or pass tables as new_nodes and new_edges"
+            )
+        return self.run_graph() if graph is None else graph
 
     def run_graph(self) -> Graph:
         """The graph the model was trained on, with features. A model that was loaded from a run reads it there."""
@@ -200,7 +209,7 @@ class Model:
         By default the graph and the split are those of the training. Another graph gets the same split by node id.
         Validation or test nodes that were trained on are refused.
         """
-        graph = self.run_graph() if graph is None else graph
+        graph = self._graph(graph)
         split = self.run_split(graph) if split is None else split
         return self.evaluate_parts(graph, split, (part,), **options)[part]
 
@@ -325,7 +334,13 @@ def graph_bytes(graph: Graph) -> int:
 
 
 def _rows(nodes: Tensor | Sequence[int], graph: Graph) -> Tensor:
-    rows = torch.as_tensor(nodes if isinstance(nodes, Tensor) else list(nodes), dtype=torch.int64)
+    given = nodes.cpu().numpy() if isinstance(nodes, Tensor) else np.asarray(nodes)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        raise DataError(
+            f"nodes must be row numbers, (B,); got {given.dtype} {given.shape}; "
+            "graph.rows_of(ids) finds the rows of ids"
+        )
+    rows = torch.from_numpy(given.astype(np.int64))
     bad = torch.nonzero((rows < 0) | (rows >= graph.num_nodes))
     if len(bad):
         raise DataError(f"node {int(rows[bad[0, 0]])} is not in the graph; its rows are 0 to {graph.num_nodes - 1}")

@@ -11,8 +11,6 @@ from graphsage.graph.graph import Graph
 if TYPE_CHECKING:
     import scipy.sparse
 
-_MAX_NUMBERS = 1 << 34  # of a dense feature table: 64 GiB
-
 
 def from_scipy(
     adjacency: Any, *, features: Any = None, labels: Any = None, directed: bool | None = None, **attributes: Any
@@ -37,8 +35,6 @@ def from_scipy(
     if labels is not None:
         labels, names = labels_from(labels)
         attributes.setdefault("class_names", names)
-    if features is not None and hasattr(features, "tocoo"):
-        features = dense(features)
     n = int(adjacency.shape[0])
     return from_entries(sources, targets, n, directed=directed, features=features, labels=labels, **attributes)
 
@@ -51,11 +47,3 @@ def to_scipy(graph: Graph) -> "scipy.sparse.csr_array[Any, Any]":
     ones = np.ones(graph.num_stored_edges, np.float32)
     arrays = ones, plain(graph.indices), plain(graph.indptr)
     return csc_array(arrays, shape=(graph.num_nodes, graph.num_nodes)).tocsr()
-
-
-def dense(matrix: Any) -> Any:
-    """A sparse feature matrix as float32 (N, D)."""
-    rows, columns = matrix.shape
-    if rows * columns > _MAX_NUMBERS:
-        raise DataError(f"sparse features of shape ({rows}, {columns}) are too many to make dense; reduce them first")
-    return matrix.astype(np.float32).toarray()
