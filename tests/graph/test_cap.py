@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from graphs import SEEDS, chi_square_p, edge_set, graphs, star
 from graphsage.errors import ConfigError
+from graphsage.graph import cap as module
 from graphsage.graph.build import from_edges
-from graphsage.graph.cap import CAPS, MAX_DEGREE, CapRule, cap_degrees, cap_summary
+from graphsage.graph.cap import CAPS, MAX_DEGREE, CapRule, cap_degrees, cap_summary, without_self_loops
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import NodeIds, node_key
 from graphsage.graph.split import Split, training_graph
@@ -146,3 +147,14 @@ def test_the_summary_counts_edges_and_nodes_that_lose_all_neighbors() -> None:
     assert cap_summary(leaves, both, 128, "symmetric").endswith(
         "removes 1,744 of 2,000 stored edges (87.2%); 872 nodes lose all neighbors"
     )
+
+
+@given(graphs(directed=None), st.sampled_from([3, 1000]))
+def test_self_loops_are_dropped_and_a_graph_without_any_is_returned_itself(graph: Graph, chunk: int) -> None:
+    before, module._CHUNK = module._CHUNK, chunk
+    try:
+        plain = without_self_loops(graph)
+    finally:
+        module._CHUNK = before
+    assert edge_set(plain) == {(v, u) for v, u in edge_set(graph) if v != u}
+    assert (plain is graph) == (edge_set(plain) == edge_set(graph))

@@ -25,7 +25,7 @@ Edges = set[tuple[int, int]]
 
 def slowly(graph: Graph, rule: CapRule) -> Edges:
     """The rule, edge by edge."""
-    edges = edge_set(graph)
+    edges = {(v, u) for v, u in edge_set(graph) if v != u or rule.self_loops}
     ranked = {v: sorted(rule.priority(v, u) for w, u in edges if w == v)[: rule.limit] for v in range(graph.num_nodes)}
 
     def within(v: int, u: int) -> bool:
@@ -43,7 +43,7 @@ def shown(live: Adjacency, count: int) -> Edges:
     return {(row, int(other)) for row in range(count) for other in live.capped(row)}
 
 
-def on_disk(graph: Graph, limit: int, seed: int, cap: str) -> Edges:
+def on_disk(graph: Graph, limit: int | None, seed: int, cap: str, self_loops: bool) -> Edges:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         save_graph(graph, folder / "graph")
@@ -54,6 +54,7 @@ def on_disk(graph: Graph, limit: int, seed: int, cap: str) -> Edges:
             seed=seed,
             cap=cap,
             directed=graph.directed,
+            self_loops=self_loops,
             run_edges=7,
         ):
             return edge_set(graph)
@@ -63,28 +64,29 @@ def on_disk(graph: Graph, limit: int, seed: int, cap: str) -> Edges:
 
 @given(
     graphs(directed=None),
-    st.integers(1, 4),
+    st.one_of(st.none(), st.integers(1, 4)),
     st.sampled_from(CAPS),
+    st.booleans(),
     SEEDS,
     st.randoms(use_true_random=False),
     st.sampled_from([5, 1000]),
 )
 def test_all_degree_caps_keep_the_same_edges(
-    graph: Graph, limit: int, cap: str, seed: int, order: Random, chunk: int
+    graph: Graph, limit: int | None, cap: str, self_loops: bool, seed: int, order: Random, chunk: int
 ) -> None:
     n = graph.num_nodes
-    expected = slowly(graph, CapRule(limit, cap, seed, graph.directed))
+    expected = slowly(graph, CapRule(limit, cap, seed, graph.directed, self_loops))
     before, module._CHUNK = module._CHUNK, chunk
     try:
-        assert edge_set(cap_degrees(graph, limit, seed=seed, cap=cap)) == expected
-        assert on_disk(graph, limit, seed, cap) == expected
+        assert edge_set(cap_degrees(graph, limit, seed=seed, cap=cap, self_loops=self_loops)) == expected
+        assert on_disk(graph, limit, seed, cap, self_loops) == expected
         base = keyed_by_row(graph)
-        live = Adjacency(base, BaseCap(base.graph, base.keys, Cap(limit, cap, seed)), {})
+        live = Adjacency(base, BaseCap(base.graph, base.keys, Cap(limit, cap, seed, self_loops)), {})
         assert shown(live, n) == expected
     finally:
         module._CHUNK = before
     empty = keyed_by_row(from_edges(np.zeros((0, 2), np.int64), n, directed=graph.directed))
-    grown = Adjacency(empty, BaseCap(empty.graph, empty.keys, Cap(limit, cap, seed)), {})
+    grown = Adjacency(empty, BaseCap(empty.graph, empty.keys, Cap(limit, cap, seed, self_loops)), {})
     edges = sorted(edge_set(graph))
     order.shuffle(edges)
     for row, other in edges:

@@ -46,6 +46,8 @@ class CapRule:
     cap: str
     seed: int
     directed: bool
+    self_loops: bool = True
+    """False: edges from a node to itself do not survive, and do not count as neighbors."""
 
     def __post_init__(self) -> None:
         one_of("cap", self.cap, CAPS)
@@ -94,16 +96,41 @@ class CapRule:
         return torch.minimum(at_row, at_neighbor) if self.both_ways else at_row
 
 
-def cap_degrees(graph: Graph, max_degree: int | None = MAX_DEGREE, *, seed: int = 0, cap: str = "row") -> Graph:
+def cap_degrees(
+    graph: Graph, max_degree: int | None = MAX_DEGREE, *, seed: int = 0, cap: str = "row", self_loops: bool = True
+) -> Graph:
     """`graph` with at most `max_degree` neighbors per node, a random subset that depends on the seed and the ids.
 
-    `CapRule` describes the values of `cap`.
+    `CapRule` describes the values of `cap` and `self_loops`.
     """
-    return capped(graph, CapRule(max_degree, cap, seed, graph.directed))[0]
+    return capped(graph, CapRule(max_degree, cap, seed, graph.directed, self_loops))[0]
+
+
+def without_self_loops(graph: Graph) -> Graph:
+    """`graph` without edges from a node to itself; the same object if it has none."""
+    loops = []
+    step = max(1, _CHUNK * graph.num_nodes // max(graph.num_stored_edges, 1))  # rows of about _CHUNK edges
+    for start in range(0, graph.num_nodes, step):
+        rows = torch.arange(start, min(start + step, graph.num_nodes), device=graph.indptr.device)
+        first, last = (int(graph.indptr[at]) for at in (start, start + len(rows)))
+        owners = torch.repeat_interleave(rows, graph.degrees[start : start + step])
+        loops.append(first + torch.nonzero(graph.indices[first:last] == owners).flatten())
+    places = torch.cat(loops) if loops else graph.indptr[:0]
+    if not len(places):
+        return graph
+    keep = torch.ones(graph.num_stored_edges, dtype=torch.bool, device=places.device)
+    keep[places] = False
+    degrees = graph.degrees.index_add(0, graph.indices[places].long(), torch.full_like(places, -1))
+    return graph.replace(
+        indptr=torch.cat([degrees.new_zeros(1), degrees.cumsum(0)]),
+        indices=graph.indices[keep],
+        edge_time=None if graph.edge_time is None else graph.edge_time[keep],
+    )
 
 
 def capped(graph: Graph, rule: CapRule, keys: Tensor | None = None) -> tuple[Graph, dict[int, Tensor]]:
     """`graph` with the edges that survive, and `CapRule.best` of every hub by row. `keys` are `graph.keys`."""
+    graph = graph if rule.self_loops else without_self_loops(graph)
     degrees = graph.degrees
     is_hub = degrees > rule.limit
     hubs = torch.nonzero(is_hub).flatten()
@@ -137,18 +164,21 @@ def cap_files(
     cap: str,
     directed: bool,
     keys: IntArray | None = None,
+    self_loops: bool = True,
     run_edges: int = RUN_EDGES,
 ) -> bool:
-    """Write `indptr.npy` and `indices.npy` of the capped graph into `folder`. Returns False and writes nothing if no
-    node has too many neighbors. `keys` (N,), which may be mapped, are the nodes' keys; None: their row numbers."""
-    rule = CapRule(max_degree, cap, seed, directed)
-    if max_degree is None:
+    """Write `indptr.npy` and `indices.npy` of the capped graph into `folder`. Returns False and writes nothing if all
+    edges survive. `keys` (N,), which may be mapped, are the nodes' keys; None: their row numbers."""
+    rule = CapRule(max_degree, cap, seed, directed, self_loops)
+    if max_degree is None and self_loops:
         return False
-    hubs, thresholds = _thresholds(adjacency, rule, keys, run_edges)
-    if not len(hubs):
+    hubs, thresholds, loops = _thresholds(adjacency, rule, keys, run_edges)
+    if not (len(hubs) or loops):
         return False
 
     def threshold(nodes: Tensor) -> Tensor:
+        if not len(hubs):
+            return torch.full_like(nodes, NO_THRESHOLD)
         place = torch.searchsorted(hubs, nodes).clamp_(max=len(hubs) - 1)
         return torch.where(hubs[place] == nodes, thresholds[place], NO_THRESHOLD)
 
@@ -165,6 +195,7 @@ def cap_files(
             columns = torch.from_numpy(found.astype(np.int64))
             priorities = rule.priorities(_keys_of(rows, keys), _keys_of(columns, keys))
             keep = priorities <= rule.largest_surviving(threshold(rows), threshold(columns))
+            keep &= (rows != columns) | self_loops
             counts = torch.bincount(rows[keep] - start, minlength=count)
             before = indices.count
             indices.write(found[keep.numpy()])
@@ -172,17 +203,27 @@ def cap_files(
     return True
 
 
-def _thresholds(adjacency: CsrFiles, rule: CapRule, keys: IntArray | None, run_edges: int) -> tuple[Tensor, Tensor]:
-    """The nodes with too many neighbors, ascending, and their thresholds."""
-    hubs, last = [], []
+def _thresholds(
+    adjacency: CsrFiles, rule: CapRule, keys: IntArray | None, run_edges: int
+) -> tuple[Tensor, Tensor, int]:
+    """The nodes with too many neighbors, ascending, their thresholds, and the number of self loops to remove."""
+    hubs, last, loops = [], [], 0
     for start, pointers in adjacency.runs(run_edges):
-        for row in np.flatnonzero(np.diff(pointers) > rule.limit).tolist():
-            found = adjacency.neighbors(int(pointers[row]), int(pointers[row + 1]))
-            hub, others = torch.tensor([start + row]), torch.from_numpy(found.astype(np.int64))
+        degrees = np.diff(pointers)
+        if not rule.self_loops:
+            rows = np.repeat(np.arange(start, start + len(degrees)), degrees)
+            own = rows[adjacency.neighbors(int(pointers[0]), int(pointers[-1])) == rows]
+            degrees = degrees - np.bincount(own - start, minlength=len(degrees))
+            loops += len(own)
+        for row in np.flatnonzero(degrees > rule.limit).tolist():
+            found = adjacency.neighbors(int(pointers[row]), int(pointers[row + 1])).astype(np.int64)
+            if not rule.self_loops:
+                found = found[found != start + row]
+            hub, others = torch.tensor([start + row]), torch.from_numpy(found)
             priorities = rule.priorities(_keys_of(hub, keys), _keys_of(others, keys))
             hubs.append(start + row)
             last.append(int(rule.best(priorities)[-1]))
-    return torch.tensor(hubs, dtype=torch.int64), torch.tensor(last, dtype=torch.int64)
+    return torch.tensor(hubs, dtype=torch.int64), torch.tensor(last, dtype=torch.int64), loops
 
 
 def _keys_of(nodes: Tensor, keys: IntArray | None) -> Tensor:

@@ -282,7 +282,12 @@ class Model:
             if graph.indptr is known.indptr and graph.indices is known.indices:
                 lists = lists.to(self.device)
                 return here.replace(indptr=lists.indptr, indices=lists.indices, edge_time=None)
-        return cap_degrees(here, self.sampling.max_degree, seed=self.seed, cap=self.sampling.cap)
+        return neighbor_lists(here, self.sampling, self.seed)
+
+
+def neighbor_lists(graph: Graph, sampling: SamplingConfig, seed: int) -> Graph:
+    """The neighbors that a model reads: `graph` after the degree cap and, for Equation 2, without self loops."""
+    return cap_degrees(graph, sampling.max_degree, seed=seed, cap=sampling.cap, self_loops=sampling.self_loops)
 
 
 def load(folder: str | Path) -> Model:

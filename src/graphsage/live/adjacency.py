@@ -25,17 +25,18 @@ class Cap:
     max_degree: int | None
     kind: str
     seed: int
+    self_loops: bool = True
 
     @staticmethod
     def of(sampling: SamplingConfig, seed: int) -> "Cap":
-        return Cap(sampling.max_degree, sampling.cap, seed)
+        return Cap(sampling.max_degree, sampling.cap, seed, sampling.self_loops)
 
 
 class BaseCap:
     """The surviving edges of a generation as a CSR, and the smallest priorities of every hub, ascending."""
 
     def __init__(self, graph: Graph, keys: IntArray, cap: Cap) -> None:
-        self.rule = CapRule(cap.max_degree, cap.kind, cap.seed, graph.directed)
+        self.rule = CapRule(cap.max_degree, cap.kind, cap.seed, graph.directed, cap.self_loops)
         shown, best = capped(graph, self.rule, torch.tensor(keys))
         self.indptr, self.indices = shown.indptr.numpy(), shown.indices.numpy()
         self.best: dict[int, IntArray] = {hub: found.numpy() for hub, found in best.items()}
@@ -113,7 +114,7 @@ class Adjacency:
         for other in others:
             everyone, shown = self.neighbors(other), self.capped(other)
             grown = self.lists[other] = np.concatenate((everyone, last))
-            if len(everyone) >= self._rule.limit:
+            if len(self._counted(other, everyone)) >= self._rule.limit:
                 self._tighten(other, row)
                 if not self._survives(other, row):
                     lost.add(other)
@@ -123,7 +124,7 @@ class Adjacency:
                 grown = np.concatenate((shown, last))
             self.shown[other] = grown
         heard = [other for other in others if other not in lost] if self._rule.both_ways else others
-        self.lists[row], self.shown[row] = np.array(others, np.int64), np.array(heard, np.int64)
+        self.lists[row], self.shown[row] = np.array(others, np.int64), self._counted(row, np.array(heard, np.int64))
 
     def cut(self, source: int, target: int) -> None:
         """Take the edge (source, target) away; nothing happens where there is none."""
@@ -178,7 +179,13 @@ class Adjacency:
     def _smallest(self, numbers: IntArray) -> IntArray:
         return self._rule.best(torch.from_numpy(numbers)).numpy()
 
+    def _counted(self, row: int, others: IntArray) -> IntArray:
+        """Those of `others` that count as neighbors of `row`."""
+        return others if self._rule.self_loops else _without(others, row)
+
     def _survives(self, row: int, other: int) -> bool:
+        if row == other and not self._rule.self_loops:
+            return False
         limit = self._threshold(row)
         if self._rule.both_ways:
             limit = min(limit, self._threshold(other))
@@ -186,8 +193,8 @@ class Adjacency:
 
     def _tighten(self, row: int, other: int) -> None:
         """`other` was added to the list of `row`: the threshold may sink and push another neighbor out."""
-        everyone, limit = self.neighbors(row), self._rule.limit
-        if len(everyone) <= limit:
+        everyone, limit = self._counted(row, self.neighbors(row)), self._rule.limit
+        if len(everyone) <= limit or (row == other and not self._rule.self_loops):
             return
         best = self._best_of(row)
         if best is None:
@@ -210,7 +217,7 @@ class Adjacency:
         best, limit = self._best_of(row), self._rule.limit
         if best is None:
             return
-        everyone = self.neighbors(row)
+        everyone = self._counted(row, self.neighbors(row))
         numbers = self._priorities(row, everyone)
         old = int(best[-1])
         self._best[row] = fresh = self._smallest(numbers) if len(everyone) > limit else None

@@ -40,6 +40,8 @@ class SamplingConfig:
     redraw: bool = True
     """True (the paper): a node draws new neighbors in every iteration. False (the released code): the neighbors drawn
     at a hop are reused by every layer that reads this hop."""
+    self_loops: bool = True
+    """False: a node is never its own neighbor. Needed for Equation 2, whose union counts the node once."""
 
     def __post_init__(self) -> None:
         _check_sizes(self.sample_sizes)

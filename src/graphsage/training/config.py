@@ -245,6 +245,7 @@ class Config:
 
     def sampling(self) -> "SamplingConfig":
         """The part of the settings that says how neighborhoods are drawn."""
+        from graphsage.model.aggregators import aggregator_named
         from graphsage.sampling.minibatch import SamplingConfig
 
         full = self.resolved()
@@ -255,6 +256,7 @@ class Config:
             max_degree=full.max_degree,
             cap="row" if full.cap == NO_CAP else full.cap,
             redraw=full.redraw,
+            self_loops=self.form == "reference" or not aggregator_named(full.aggregator).includes_self,
         )
 
     def as_dict(self) -> dict[str, Any]:

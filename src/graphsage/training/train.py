@@ -19,13 +19,13 @@ from graphsage.evaluation.f1 import f1_scores
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.features.scaler import fit_scaler
 from graphsage.graph.build import check_graph
-from graphsage.graph.cap import cap_degrees, cap_summary
+from graphsage.graph.cap import cap_summary, without_self_loops
 from graphsage.graph.graph import Graph
 from graphsage.graph.paging import exceeds_memory, read_ahead
 from graphsage.graph.split import Split, training_graph
 from graphsage.inference.bundle import save_bundle
 from graphsage.inference.feature_placement import place
-from graphsage.inference.model import KEEP_BYTES, OWN_SPLIT, Model, graph_bytes, input_tables
+from graphsage.inference.model import KEEP_BYTES, OWN_SPLIT, Model, graph_bytes, input_tables, neighbor_lists
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
@@ -151,7 +151,7 @@ def set_up(
     if here.features is not None and exceeds_memory(here.features):
         read_ahead(here.features, False)
     seen = seen.replace(features=None, labels=None).to(device).replace(features=here.features, labels=here.labels)
-    capped = cap_degrees(seen, config.max_degree, seed=config.seed, cap=config.sampling().cap)
+    capped = neighbor_lists(seen, model.sampling, model.seed)
     tables = input_tables(seen, use_degrees)
     training_data = TrainingData(seen, capped, tables, nodes.to(device), ranks.rank, ranks.count)
     module = nn.ModuleDict({"encoder": model.encoder} | ({} if model.head is None else {"head": model.head}))
@@ -169,9 +169,10 @@ def _capped_lists(run: Run, keep: bool | None, on_note: Callable[[str], None] | 
     lists = Graph(here.indptr, here.indices, ids=here.ids, directed=here.directed)
     fits = bool(keep) or graph_bytes(lists) <= KEEP_BYTES
     if fits:
-        whole, capped = lists, cap_degrees(lists, limit, seed=model.seed, cap=cap)
+        whole, capped = lists, neighbor_lists(lists, model.sampling, model.seed)
         model._drawn = here, capped
     if limit is not None:
+        whole = whole if model.sampling.self_loops else without_self_loops(whole)
         _report_cap(whole, capped, limit, cap, on_note)
     return capped if fits else None
 

@@ -153,7 +153,7 @@ def _prepared(
     if capped is not None:
         edges = capped.absolute()
         adjacency = CsrFiles.open(edges)
-    elif sampling.max_degree is not None and cap_files(
+    elif cap_files(
         adjacency,
         folder / "capped",
         sampling.max_degree,
@@ -161,6 +161,7 @@ def _prepared(
         cap=sampling.cap,
         directed=opened.directed,
         keys=found_keys,
+        self_loops=sampling.self_loops,
         run_edges=run_edges,
     ):
         edges = folder / "capped"

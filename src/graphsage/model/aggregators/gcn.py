@@ -8,6 +8,8 @@ from graphsage.model.aggregators.base import Aggregator
 
 
 class GCNAggregator(Aggregator):
+    """The union counts a node once: neighbor lists must not name the node itself (`SamplingConfig.self_loops`)."""
+
     reduction = "mean"
     includes_self = True
 
