@@ -64,7 +64,7 @@ def kernels(fast: bool) -> contextlib.AbstractContextManager[Any]:
     return patch.object(moved_names().backend, "enabled", fast)
 
 
-def every_step_told(device: str) -> contextlib.AbstractContextManager[Any]:
+def reporting_every_step(device: str) -> contextlib.AbstractContextManager[Any]:
     """`on_event` is called for every step: on a GPU it is otherwise called a few times a second."""
     if device == "cpu":
         return contextlib.nullcontext()
@@ -117,13 +117,13 @@ class Tracer:
         """The model, and the loss of every step."""
         world, losses = self.worlds[case.graph], list[float]()
 
-        def hear(event: Any) -> None:
+        def record(event: Any) -> None:
             if event.kind == "step":
                 losses.append(event.loss)
 
-        with every_step_told(device), warnings.catch_warnings():
+        with reporting_every_step(device), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "the degree cap keeps")  # the cap of some cases isolates a node
-            model = gs.train(world.graph, world.split, device=device, on_event=hear, **case.settings)
+            model = gs.train(world.graph, world.split, device=device, on_event=record, **case.settings)
         assert len(losses) == case.settings["steps"]
         return model, {"losses": np.array(losses)}
 
