@@ -129,7 +129,8 @@ class GraphSageClassifier(ClassifierMixin, _GraphSage):  # type: ignore[misc]
             self.classes_, codes = np.unique(answers, return_inverse=True)
             labels = torch.full((graph.num_nodes,), -1, dtype=torch.int64)
             labels[rows] = torch.from_numpy(codes.astype(np.int64))
-        names = tuple(str(name) for name in self.classes_)
+        # Without names the columns of y are the labels, also those that no row has.
+        names = None if labels.dim() == 2 else tuple(str(name) for name in self.classes_)
         self._fit(graph.replace(labels=labels, class_names=names), rows)
         return self
 

@@ -1,11 +1,13 @@
 """The law against leaks: nothing about a held-out node reaches the weights, the scaler, the vocabulary or the cap."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsage.datasets.dataset import Dataset, text_plan
+from graphsage.evaluation.f1 import f1_scores
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, training_graph
@@ -14,7 +16,7 @@ from planted import SMALL, planted_graph, planted_split
 
 
 def with_other_held_out_nodes(graph: Graph, split: Split, seed: int) -> Graph:
-    """The same graph seen from the training nodes, and another one seen from everybody else."""
+    """The same graph seen from the training nodes, and another graph seen from all other nodes."""
     generator = torch.Generator().manual_seed(seed)
     seen = split.codes == 0
     n = graph.num_nodes
@@ -79,3 +81,57 @@ def test_an_edge_dated_after_the_cut_is_not_in_the_training_graph() -> None:
     split = Split.at_times(graph.time, train_end=2, val_end=3)
     seen = training_graph(graph, split)
     assert [seen.neighbors(v).tolist() for v in range(4)] == [[1], [0], [], []]
+
+
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_a_class_that_only_test_nodes_have_changes_no_weight_and_counts_as_wrong(multilabel: bool) -> None:
+    graph = planted_graph(multilabel=multilabel)
+    split = planted_split(graph)
+    test = split.nodes("test")
+    assert graph.labels is not None
+    if multilabel:
+        labels = torch.cat([torch.zeros(120, 1, dtype=torch.uint8), graph.labels], dim=1)
+        labels[test[:5], 0] = 1
+    else:
+        labels = graph.labels + 1
+        labels[test[:5]] = 0
+    other = graph.replace(labels=labels, class_names=("new", "kind 0", "kind 1"))
+    one, two = (train(each, split, **{**SMALL, "epochs": 10}) for each in (graph, other))
+    for a, b in zip(one.encoder.parameters(), two.encoder.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert one.head is not None
+    assert two.head is not None
+    assert torch.equal(one.head.linear.weight, two.head.linear.weight)
+    assert two.class_names == ("kind 0", "kind 1")
+    before, after = one.evaluate(graph, split).micro, two.evaluate(other, split).micro
+    predicted = one.predict(graph, test)
+    if multilabel:
+        truth = labels[test][:, [1, 2, 0]].numpy()
+        expected = f1_scores(truth, np.pad(predicted.numpy(), ((0, 0), (0, 1)))).micro
+    else:
+        expected = float(((predicted + 1) == labels[test]).float().mean())
+    assert after == pytest.approx(expected)
+    assert after < before
+
+
+def test_validation_during_training_reads_no_test_node() -> None:
+    """Features, labels and edges of test nodes change nothing that is reported, nor the weights that are kept."""
+    graph = planted_graph()
+    split = planted_split(graph)
+    test = split.codes == 2
+    pairs = torch.stack([graph.edge_rows, graph.indices.long()], dim=1)
+    kept = pairs[~test[pairs].any(dim=1)]
+    features = torch.where(test[:, None], torch.full_like(graph.features, 50.0), graph.features)
+    fresh = torch.stack([torch.nonzero(test).flatten()[:20], torch.arange(20)], dim=1)
+    other = Graph.from_edges(
+        torch.cat([kept, fresh]), 120, features=features, labels=graph.labels, class_names=graph.class_names
+    )
+    curves: list[list[float]] = []
+    for each in (graph, other):
+        curve: list[float] = []
+        train(
+            each, split, on_event=lambda e, curve=curve: curve.append(e.val_f1) if e.kind == "epoch" else None, **SMALL
+        )
+        curves.append(curve)
+    assert len(curves[0]) == SMALL["epochs"]
+    assert curves[0] == curves[1]

@@ -34,7 +34,7 @@ def command(
       graphsage evaluate run --part val --json
       graphsage evaluate run other-graph --part all
     """
-    from graphsage.inference.export import with_known_classes
+    from graphsage.inference.model import with_known_classes
 
     if split_name in ("train", "val", "test", "all"):
         raise ConfigError(f"--split was renamed --part, and --split-name --split; write --part {split_name}")

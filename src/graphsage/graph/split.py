@@ -126,6 +126,15 @@ def training_graph(graph: Graph, split: Split) -> Graph:
     return keep_edges(graph, rows, keep)
 
 
+def without_test_nodes(graph: Graph, split: Split) -> Graph:
+    """The graph without every edge that touches a test node; the same object if there is none. Rows keep their
+    numbers."""
+    test = split.codes.to(graph.indptr.device) == TEST
+    rows = graph.edge_rows
+    keep = ~(test[rows] | test[graph.indices])
+    return graph if bool(keep.all()) else keep_edges(graph, rows, keep)
+
+
 def keep_edges(graph: Graph, rows: Tensor, keep: Tensor) -> Graph:
     """`graph` with only the stored edges where `keep` (E,) is True; `rows` (E,) is `graph.edge_rows`."""
     counts = torch.bincount(rows[keep], minlength=graph.num_nodes)

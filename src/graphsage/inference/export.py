@@ -15,7 +15,7 @@ from graphsage.atomic import atomic_file
 from graphsage.datasets.dataset import Dataset
 from graphsage.errors import ConfigError, DataError
 from graphsage.graph.external.row_file import RowWriter
-from graphsage.graph.graph import UNKNOWN, Graph, known_labels
+from graphsage.graph.graph import Graph, known_labels
 from graphsage.inference.model import Model
 
 Column = Sequence[Any] | npt.NDArray[Any]
@@ -34,27 +34,6 @@ def graph_for(model: Model, data: Dataset) -> Graph:
             f"the model reads nodes' columns ({', '.join(model.features.columns)}), and {data.name} has none"
         )
     return data.graph.replace(features=torch.from_numpy(model.features.transform(data.columns)))
-
-
-def with_known_classes(model: Model, graph: Graph, name: str) -> tuple[Graph, dict[str, int]]:
-    """Labels renumbered to the model's classes where the data (called `name`) lists other ones, and the number of
-    nodes of each class that the model does not know. Those classes come last: no prediction hits them."""
-    ours, theirs = model.class_names, graph.class_names
-    if model.head is None or graph.labels is None or ours is None or theirs is None or ours == theirs:
-        return graph, {}
-    unknown = [c for c in theirs if c not in ours]
-    if len(unknown) == len(theirs) or (unknown and graph.multilabel):
-        raise DataError(f"{name} has a class {unknown[0]!r} that the model does not know; it knows {_some(ours)}")
-    everyone = (*ours, *unknown)
-    places = torch.tensor([everyone.index(c) for c in theirs])
-    if graph.multilabel:
-        labels = graph.labels.new_zeros(graph.num_nodes, len(ours))
-        labels[:, places] = graph.labels
-        labels[~known_labels(graph.labels)] = UNKNOWN
-    else:
-        labels = torch.where(graph.labels >= 0, places[graph.labels.clamp(min=0).long()], -1)
-    counts = {c: int((labels == everyone.index(c)).sum()) for c in unknown}
-    return graph.replace(labels=labels, class_names=everyone), counts
 
 
 def embedding_columns(graph: Graph, nodes: Tensor, z: Tensor) -> dict[str, Column]:
@@ -250,7 +229,3 @@ def _word(item: Any) -> str:
 
 def _ids(graph: Graph, nodes: Tensor) -> list[str | int]:
     return [graph.id_of(row) for row in nodes.tolist()]
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")

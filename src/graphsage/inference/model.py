@@ -17,7 +17,7 @@ from graphsage.features.degree import degree_features
 from graphsage.features.pipeline import FittedFeatures
 from graphsage.graph.build import check_graph
 from graphsage.graph.cap import cap_degrees
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import UNKNOWN, Graph, known_labels
 from graphsage.graph.split import TRAIN, Split
 from graphsage.inference.embed import embed_exact, embed_sampled, order_matters, with_lists_by_key
 from graphsage.inference.feature_placement import place
@@ -189,7 +189,7 @@ class Model:
     def predict(
         self, graph: Graph | None = None, nodes: Tensor | Sequence[int] | None = None, **options: Any
     ) -> Tensor:
-        """The class number of each node, (B,), or 0 and 1 for each label, (B, C)."""
+        """The class of each node, (B,), as a place in `class_names`, or 0 and 1 for each label, (B, C)."""
         return self.decide(self.probabilities(self.embed(graph, nodes, **options)))
 
     def predict_proba(
@@ -206,6 +206,8 @@ class Model:
     ) -> F1:
         """F1 on a part of a split, unseen nodes attached to the full graph. Without a head, by the logistic probe.
 
+        A node of a class that the model does not know counts as wrong.
+
         By default the graph and the split are those of the training. Another graph gets the same split by node id.
         Validation or test nodes that were trained on are refused.
         """
@@ -221,6 +223,8 @@ class Model:
             raise DataError(
                 f"the split has {len(split.codes)} nodes and the graph {graph.num_nodes}; give its own split"
             )
+        graph, _ = with_known_classes(self, graph)
+        assert graph.labels is not None
         asked = {part: graph.labeled(split.nodes(part)) for part in parts}
         for part, nodes in asked.items():
             if not len(nodes):
@@ -233,11 +237,11 @@ class Model:
         embedded = torch.split(self.embed(graph, torch.cat(groups), **options), [len(nodes) for nodes in groups])
         z = dict(zip([*asked, "probe"], embedded, strict=False))
         if train is None:
-            answers = {part: self.decide(self.probabilities(z[part])).numpy() for part in asked}
+            answers = {part: self.decide(self.probabilities(z[part])) for part in asked}
         else:
             probe = Probe(self.seed).fit(z["probe"].numpy(), graph.labels[train].numpy())
-            answers = {part: probe.predict(z[part].numpy()) for part in asked}
-        return {part: f1_scores(graph.labels[nodes].numpy(), answers[part]) for part, nodes in asked.items()}
+            answers = {part: torch.from_numpy(probe.predict(z[part].numpy())) for part in asked}
+        return {part: f1_of(graph.labels[nodes], answers[part]) for part, nodes in asked.items()}
 
     def _check_unseen(self, graph: Graph, nodes: Tensor, part: str) -> None:
         """Refuse to call trained nodes of the training graph validation or test nodes; warn about such nodes of another
@@ -288,6 +292,40 @@ class Model:
 def neighbor_lists(graph: Graph, sampling: SamplingConfig, seed: int) -> Graph:
     """The neighbors that a model reads: `graph` after the degree cap and, for Equation 2, without self loops."""
     return cap_degrees(graph, sampling.max_degree, seed=seed, cap=sampling.cap, self_loops=sampling.self_loops)
+
+
+def with_known_classes(model: Model, graph: Graph, name: str = "the graph") -> tuple[Graph, dict[str, int]]:
+    """Labels renumbered to the model's classes if the data (called `name`) lists other ones, and the number of nodes of
+    each class that the model does not know. Those classes come last: no prediction equals them."""
+    ours, theirs = model.class_names, graph.class_names
+    if model.head is None or graph.labels is None or ours is None or theirs is None or ours == theirs:
+        return graph, {}
+    unknown = [c for c in theirs if c not in ours]
+    if len(unknown) == len(theirs):
+        raise DataError(f"{name} has a class {unknown[0]!r} that the model does not know; it knows {_some(ours)}")
+    everyone = (*ours, *unknown)
+    places = torch.tensor([everyone.index(c) for c in theirs], device=graph.labels.device)
+    if graph.multilabel:
+        labels = graph.labels.new_zeros(graph.num_nodes, len(everyone))
+        labels[:, places] = graph.labels
+        known = known_labels(graph.labels)
+        counts = {c: int(labels[known, everyone.index(c)].sum()) for c in unknown}
+        labels[~known] = UNKNOWN
+    else:
+        labels = torch.where(graph.labels >= 0, places[graph.labels.clamp(min=0).long()], -1)
+        counts = {c: int((labels == everyone.index(c)).sum()) for c in unknown}
+    return graph.replace(labels=labels, class_names=everyone), counts
+
+
+def f1_of(truth: Tensor, predicted: Tensor) -> F1:
+    """Scores of predictions in the model's classes; `truth` may have more labels than the model knows."""
+    if truth.dim() == 2:
+        predicted = torch.nn.functional.pad(predicted, (0, truth.shape[1] - predicted.shape[1]))
+    return f1_scores(truth.cpu().numpy(), predicted.numpy())
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def load(folder: str | Path) -> Model:

@@ -13,8 +13,7 @@ from graphsage.datasets.dataset import Dataset
 from graphsage.errors import DataError
 from graphsage.features.degree import BINS
 from graphsage.graph.graph import Graph
-from graphsage.inference.export import with_known_classes
-from graphsage.inference.model import Model
+from graphsage.inference.model import Model, with_known_classes
 from graphsage.live.store import create_store
 from graphsage.tables import values
 from graphsage.tables.messages import CellError

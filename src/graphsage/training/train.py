@@ -15,17 +15,25 @@ from torch import Tensor, nn
 
 from graphsage.datasets.dataset import Dataset
 from graphsage.errors import ConfigError, DataError, setting
-from graphsage.evaluation.f1 import f1_scores
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.features.scaler import fit_scaler
 from graphsage.graph.build import check_graph
 from graphsage.graph.cap import cap_summary, without_self_loops
 from graphsage.graph.graph import Graph
 from graphsage.graph.paging import exceeds_memory, read_ahead
-from graphsage.graph.split import Split, training_graph
+from graphsage.graph.split import Split, training_graph, without_test_nodes
 from graphsage.inference.bundle import save_bundle
 from graphsage.inference.feature_placement import place
-from graphsage.inference.model import KEEP_BYTES, OWN_SPLIT, Model, graph_bytes, input_tables, neighbor_lists
+from graphsage.inference.model import (
+    KEEP_BYTES,
+    OWN_SPLIT,
+    Model,
+    f1_of,
+    graph_bytes,
+    input_tables,
+    neighbor_lists,
+    with_known_classes,
+)
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
@@ -147,10 +155,14 @@ def set_up(
     model.features = fitted
     model.about = {"config": config.as_dict(), **(data.about if isinstance(data, Dataset) else {}), **about}
     model.to(device)
-    here = place(graph, device, config.feature_type)  # one copy of the features serves training and validation
+    learned, _ = with_known_classes(model, graph)
+    here = place(learned, device, config.feature_type)  # one copy of the features serves training and validation
     if here.features is not None and exceeds_memory(here.features):
         read_ahead(here.features, False)
-    seen = seen.replace(features=None, labels=None).to(device).replace(features=here.features, labels=here.labels)
+    labels = here.labels
+    if model.head is not None and model.multilabel and labels is not None:
+        labels = labels[:, : model.head.linear.out_features]
+    seen = seen.replace(features=None, labels=None).to(device).replace(features=here.features, labels=labels)
     capped = neighbor_lists(seen, model.sampling, model.seed)
     tables = input_tables(seen, use_degrees)
     training_data = TrainingData(seen, capped, tables, nodes.to(device), ranks.rank, ranks.count)
@@ -229,9 +241,10 @@ def _new_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         encoder = Encoder(config.encoder(), in_dim, seen.num_nodes if config.identity_dim else None)
-        head = None
+        head, names = None, seen.class_names
         if config.task != "unsupervised":
-            head = ClassHead(config.dim, _num_classes(seen, nodes), scale=config.head_scale, dropout=config.dropout)
+            names, width = _vocabulary(seen, nodes)
+            head = ClassHead(config.dim, width, scale=config.head_scale, dropout=config.dropout)
     if config.standardize and tables:
         # Rank 0 fits it for all ranks: one pass over the training rows, and the same bits everywhere.
         scaler = load(ranks.first(lambda: save(_fitted_scaler(tables, nodes))))
@@ -244,7 +257,7 @@ def _new_model(
         inference=config.inference,
         degree_features=use_degrees,
         multilabel=seen.multilabel,
-        class_names=seen.class_names,
+        class_names=names,
         seed=config.seed,
     )
 
@@ -271,24 +284,27 @@ def _same_everywhere(identity: str, ranks: Ranks) -> None:
         )
 
 
-def _num_classes(graph: Graph, nodes: Tensor) -> int:
-    """The number of class names; without names, that of the training nodes' classes (never held-out labels)."""
+def _vocabulary(graph: Graph, nodes: Tensor) -> tuple[tuple[str, ...] | None, int]:
+    """The classes that labeled training nodes have: their names, and their number. Held-out labels are never read."""
     if graph.labels is None:
         raise DataError(f"this task needs labels and the graph has none; use {setting('task', 'unsupervised')}")
-    if graph.class_names is not None:
-        return len(graph.class_names)
-    return graph.labels.shape[1] if graph.multilabel else int(graph.labels[nodes].max()) + 1
+    labels, names = graph.labels[graph.labeled(nodes)], graph.class_names
+    if names is None:
+        return None, labels.shape[1] if graph.multilabel else int(labels.max()) + 1 if len(labels) else 0
+    used = labels.any(dim=0) if graph.multilabel else torch.bincount(labels, minlength=len(names)) > 0
+    known = tuple(name for name, has in zip(names, used.tolist(), strict=True) if has) or names
+    return known, len(known)
 
 
 def _validator(model: Model, graph: Graph, split: Split) -> Callable[[], float] | None:
-    """Micro F1 on the validation nodes in the full graph, by the model's inference mode."""
+    """Micro F1 on the validation nodes in the graph without test nodes, by the model's inference mode."""
     if model.head is None or graph.labels is None:
         return None
     nodes = graph.labeled(split.nodes("val").to(graph.labels.device))
     if not len(nodes):
         return None
-    truth = graph.labels[nodes].cpu().numpy()
-    return lambda: f1_scores(truth, model.predict(graph, nodes).numpy()).micro
+    seen, truth = without_test_nodes(graph, split), graph.labels[nodes]
+    return lambda: f1_of(truth, model.predict(seen, nodes)).micro
 
 
 def _identity(config: Config, model: Model, data: TrainingData) -> str:
