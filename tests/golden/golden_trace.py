@@ -183,7 +183,7 @@ class Tracer:
             return client
         names = service_names()
         service = names.Service(run, world.store)
-        service.updater.close()  # nobody asks for its index and map; it would compute beside the next training
+        service.updater.close()  # its index and map are not read, and would be computed during the next training
         self._services[world.name] = service, names.TestClient(names.make_app(service))
         return self._services[world.name][1]
 

@@ -11,6 +11,7 @@ from graphsage.evaluation.f1 import f1_scores
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, training_graph
+from graphsage.training.progress import Event
 from graphsage.training.train import train
 from planted import SMALL, planted_graph, planted_split
 
@@ -129,9 +130,12 @@ def test_validation_during_training_reads_no_test_node() -> None:
     curves: list[list[float]] = []
     for each in (graph, other):
         curve: list[float] = []
-        train(
-            each, split, on_event=lambda e, curve=curve: curve.append(e.val_f1) if e.kind == "epoch" else None, **SMALL
-        )
+
+        def keep(event: Event, curve: list[float] = curve) -> None:
+            if event.val_f1 is not None and event.kind == "epoch":
+                curve.append(event.val_f1)
+
+        train(each, split, on_event=keep, **SMALL)
         curves.append(curve)
     assert len(curves[0]) == SMALL["epochs"]
     assert curves[0] == curves[1]
