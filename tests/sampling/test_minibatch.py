@@ -13,6 +13,7 @@ from graphsage.graph.graph import Graph
 from graphsage.kernels.neighborhood import Hoods, Minibatch
 from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import SamplingConfig, sample_minibatch
+from graphsage.training.config import Config
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
@@ -159,7 +160,9 @@ def test_settings_that_make_no_sense_are_refused_by_name(bad: dict[str, object])
 
 
 def test_the_papers_settings_are_the_defaults() -> None:
-    assert SamplingConfig() == SamplingConfig(sample_sizes=(25, 10), max_degree=128, cap="symmetric", redraw=True)
+    """The paper's degree cap comes with `form="paper"`."""
+    assert SamplingConfig() == SamplingConfig(sample_sizes=(25, 10), max_degree=None, cap="row", redraw=True)
+    assert Config(form="paper").sampling() == SamplingConfig(sample_sizes=(25, 10), max_degree=128, cap="row")
 
 
 @pytest.mark.parametrize(
