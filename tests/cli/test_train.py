@@ -69,7 +69,8 @@ def test_every_task_trains_and_is_scored(graphsage: Command, data: Path, tmp_pat
 
 @pytest.mark.parametrize("aggregator", ["gcn", "lstm", "pool", "meanpool"])
 def test_every_aggregator_has_a_name(graphsage: Command, data: Path, tmp_path: Path, aggregator: str) -> None:
-    words = ("--aggregator", aggregator, "--form", "reference", "--hidden-dim", "8", "--steps", "2")
+    width = () if aggregator in ("mean", "gcn") else ("--hidden-dim", "8")
+    words = ("--aggregator", aggregator, "--form", "reference", *width, "--steps", "2")
     assert graphsage("train", data, "--out", tmp_path / "run", *SMALL, *words).code == 0
     settings = graphsage("info", tmp_path / "run", "--json").json["settings"]
     assert settings["aggregator"] == aggregator

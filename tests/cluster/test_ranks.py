@@ -27,12 +27,12 @@ TWO: dict[str, dict[str, Any]] = {
     f"{task} {aggregator}": {
         "task": task,
         "aggregator": aggregator,
-        "hidden_dim": 8,
         "dropout": 0.3,
         "lr": 0.01,
-        "num_walks": 1,
         "steps": 12,
         "max_degree": 6,
+        **({"hidden_dim": 8} if aggregator in ("pool", "lstm") else {}),
+        **({"num_walks": 1} if task == "unsupervised" else {}),
     }
     for task in ("supervised", "unsupervised")
     for aggregator in ("mean", "gcn", "pool", "lstm")
