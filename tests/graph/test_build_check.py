@@ -49,7 +49,7 @@ BAD_ROWS = {
     r"got shape \(\)": {"labels": 3},
     "node 3 has -2": {"labels": [0, 1, -1, -2]},
     "classes must be integers.*float64": {"labels": [0.0, 1.0, 2.0, 3.0]},
-    "labels must be numbers; got <U1": {"labels": ["a", "b", "c", "d"]},
+    r"labels must have one row for each of the 4 nodes.*got shape \(3,\)": {"labels": ["a", "b", "c"]},
     "node 2 has 5 for label 1": {"labels": [[0, 1], [1, 0], [0, 5], [1, 1]]},
     "some labels of node 1 are unknown; give all": {"labels": [[0, 1], [np.nan, 0], [0, 1], [1, 1]]},
     "labels use 3 classes but class_names has 2": {"labels": [0, 1, 2, 0], "class_names": ["a", "b"]},

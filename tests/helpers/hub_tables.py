@@ -11,7 +11,7 @@ from graphsage.datasets.dataset import Dataset
 from graphsage.datasets.tables import open_tables
 from graphsage.tables.spec import TableSpec
 
-SMALL: dict[str, Any] = {"dim": 8, "hidden_dim": 6, "sample_sizes": (4, 3), "steps": 4, "batch_size": 8, "lr": 0.05}
+SMALL: dict[str, Any] = {"dim": 8, "sample_sizes": (4, 3), "steps": 4, "batch_size": 8, "lr": 0.05}
 NODES = 26
 CLASSES = ("algebra", "logic")
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -19,8 +19,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "row cap": {"form": "paper", "max_degree": 4},
     "symmetric cap": {"form": "paper", "max_degree": 4, "cap": "symmetric"},
     "sampled": {"form": "reference", "max_degree": 4, "inference": "sampled"},
-    "lstm": {"aggregator": "lstm", "max_degree": 5},
-    "pool": {"aggregator": "pool", "degree_features": True},
+    "lstm": {"aggregator": "lstm", "hidden_dim": 6, "max_degree": 5},
+    "pool": {"aggregator": "pool", "hidden_dim": 6, "degree_features": True},
     "unsupervised": {"task": "unsupervised", "max_degree": 4, "num_walks": 2},
 }
 
