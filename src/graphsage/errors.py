@@ -13,7 +13,7 @@ GraphSageError
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 _FLAGS = "GRAPHSAGE_MESSAGES_NAME_FLAGS"  # an environment variable, so that worker processes inherit it
@@ -106,6 +106,13 @@ def one_of(name: str, value: object, known: Iterable[str]) -> None:
     """Refuse a setting that is none of those `known`."""
     if value not in (choices := tuple(known)):
         raise ConfigError(f"{setting(name)} must be one of {', '.join(choices)}; got {value!r}")
+
+
+def refuse_unused(given: Iterable[str], unused: Mapping[str, str]) -> None:
+    """Refuse `given` settings that are in `unused`, which maps a setting without effect to what it applies to."""
+    for name in given:
+        if name in unused:
+            raise ConfigError(f"{setting(name)} has no effect here: it applies {unused[name]}; leave it out")
 
 
 def at_least(minimum: float, owner: object, *names: str) -> None:

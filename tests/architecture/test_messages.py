@@ -11,8 +11,8 @@ from graphsage.tables.spec import TableSpec
 from graphsage.training.config import Config
 
 ROOT = Path(graphsage.__file__).parent
-# `cli` and `experiments` are used from the command line alone, `graph/convert` and `estimator` from Python alone.
-ONE_INTERFACE = ("cli/", "experiments/", "graph/convert/", "estimator")
+# Used from the command line alone, or from Python alone.
+ONE_INTERFACE = ("cli/", "cluster/launch", "experiments/", "graph/convert/", "estimator")
 SETTINGS = {field.name for of in (Config, TableSpec) for field in dataclasses.fields(of)}
 FLAG = re.compile(r"(?<![\w./`-])--(?!head|long)[a-z][a-z-]+")  # --head is Ray's, --long zstd's
 NAME = re.compile(rf"\b({'|'.join(name for name in SETTINGS if '_' in name)})\b(?!\.npy)")

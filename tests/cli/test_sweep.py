@@ -30,7 +30,20 @@ def space(tmp_path: Path) -> Path:
 def test_a_sweep_leaves_a_table_a_picture_and_settings_that_train(
     graphsage: Command, data: Path, space: Path, tmp_path: Path
 ) -> None:
-    words = ("sweep", data, "--space", space, "--sampler", "grid", "--prune", "none", "--seeds", "2", "--device", "cpu")
+    words = (
+        "sweep",
+        data,
+        "--space",
+        space,
+        "--sampler",
+        "grid",
+        "--pruner",
+        "none",
+        "--seeds",
+        "2",
+        "--device",
+        "cpu",
+    )
     answer = graphsage(*words, "--out", tmp_path / "out")
     assert answer.code == 0, answer.err
     assert answer.err.count("val F1") == 4
@@ -158,7 +171,7 @@ def test_a_bad_space_is_one_sentence(graphsage: Command, data: Path, space: Path
             "the space paper is a list of points; --sampler grid tries them all",
         ),
         (("--space", "paper", "--set", "lr=0.1"), "the paper's grid chooses lr"),
-        (("--space", "paper", "--prune", "saw"), "pruner must be one of median, halving, none"),
+        (("--space", "paper", "--pruner", "saw"), "--pruner must be one of median, halving, none"),
         (("--space", "paper", "--device", "moon"), "device must be auto, cpu or cuda"),
         (("--space", "paper", "--split", "moon"), "no split 'moon'"),
         (("--space", "paper", "--trials", "0"), "--trials"),
@@ -203,7 +216,7 @@ def test_two_jobs_make_the_trials_and_the_winners_seeds(
     graphsage: Command, data: Path, space: Path, tmp_path: Path
 ) -> None:
     words = ("sweep", data, "--space", space, "--trials", "4", "--device", "cpu", "--out", tmp_path / "out", "--json")
-    done = graphsage(*words, "--jobs", "2", "--seeds", "2", "--prune", "none")
+    done = graphsage(*words, "--jobs", "2", "--seeds", "2", "--pruner", "none")
     assert done.json["counts"] == {"complete": 4}
     assert len(done.json["winner"]["test_micro_f1"]["values"]) == 2
 

@@ -130,7 +130,7 @@ def test_a_rank_that_is_gone_is_a_clear_error_within_the_timeout(silent: bool) -
     error, _ = run_ranks(2, jobs.disappear, silent, timeout=2)
     assert isinstance(error, LostRankError)
     assert "rank 0 lost contact" in str(error)
-    assert "--resume" in str(error)
+    assert "resume=True" in str(error)
     assert time.monotonic() - before < 25
 
 

@@ -59,7 +59,7 @@ def test_a_pool_that_connected_disconnects_also_when_it_refuses_the_cluster(monk
     with RayPool("auto"):
         assert ray.connected
     assert not ray.connected
-    with pytest.raises(ConfigError, match="the Ray cluster has no GPU; use --device cpu"):
+    with pytest.raises(ConfigError, match="the Ray cluster has no GPU; use device='cpu'"):
         RayPool("auto", device="cuda")
     assert len(ray.asked) == 2
     assert not ray.connected
@@ -76,5 +76,5 @@ def test_no_cluster_is_one_sentence(error: Exception, told: str) -> None:
     with pytest.raises(ConfigError) as caught:
         connect(Ray(error=error), "auto")
     assert str(caught.value) == (
-        f"no Ray cluster at 'auto' ({told}); start one: `ray start --head`, or use --ray local"
+        f"no Ray cluster at 'auto' ({told}); start one with `ray start --head`, or use ray='local'"
     )

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ConfigError, match=r"--ray needs Ray: pip install 'graphsage\[cluster\]'"):
+    with pytest.raises(ConfigError, match=r"ray needs Ray: pip install 'graphsage\[cluster\]'"):
         RayTasks("auto", 1, 10**9)
 
 

@@ -9,7 +9,7 @@ import typer
 from graphsage.atomic import is_free
 from graphsage.cli.options import App, Json, converted, with_tables
 from graphsage.cli.output import data_summary, print_columns, print_json, row_progress, say, working
-from graphsage.errors import ConfigError, OutputError
+from graphsage.errors import ConfigError, OutputError, refuse_unused
 from graphsage.tables.spec import TableSpec
 
 if TYPE_CHECKING:
@@ -63,8 +63,11 @@ def tables(
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("graph"),
     memory: Annotated[str, typer.Option("--memory", help="Most memory to use, such as 3GB.", metavar="SIZE")] = "4GB",
     feature_type: Annotated[
-        str, typer.Option("--feature-type", help="Dtype of the features.", metavar="float32|float16")
-    ] = "float32",
+        str | None,
+        typer.Option(
+            "--feature-type", help="Dtype of the features.", metavar="float32|float16", show_default="float32"
+        ),
+    ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
     **options: Any,
@@ -83,16 +86,20 @@ def tables(
     given = converted(TableSpec, options)
     if "edges" not in given:
         raise ConfigError("a graph needs edges: give --edges FILE")
+    spec = TableSpec.from_dict(given)
+    refuse_unused(given, spec.unused())
+    if feature_type is not None and not spec.vectors:
+        raise ConfigError("--feature-type has no effect here: it applies to --vectors; leave it out")
     check_free(out, overwrite)
     from graphsage.datasets.table_folder import build_large
     from graphsage.graph.external.size import parse_size
 
     with row_progress() as report:
         built = build_large(
-            TableSpec.from_dict(given),
+            spec,
             out,
             memory=parse_size(memory, "--memory"),
-            feature_type=feature_type,
+            feature_type=feature_type or "float32",
             report=report,
         )
     if built.dropped:

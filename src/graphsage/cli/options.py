@@ -140,6 +140,7 @@ RENAMED = {
     "evaluate": {"--split-name": "--split"},
     "plot": {"--split": "--part"},
     "plan": {"--nodes": "--num-nodes", "--edges": "--num-edges", "--width": "--dim", "--precision": "--feature-type"},
+    "sweep": {"--prune": "--pruner"},
     "serve": {"--keys": "--api-keys"},
     "reddit": {"--vectors": "--text-model"},
     "citation": {"--dim": "--text-dim"},

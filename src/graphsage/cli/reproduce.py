@@ -7,9 +7,11 @@ import typer
 
 from graphsage.cli.options import Device, Json
 from graphsage.cli.output import print_json, say, working
+from graphsage.errors import ConfigError
 
 
 def command(
+    context: typer.Context,
     what: Annotated[
         str,
         typer.Argument(
@@ -112,6 +114,10 @@ def command(
         from graphsage.training.train import choose_device
         from graphsage.training.trials import Unfinished
     if what == "report":
+        for param in context.command.params:
+            source = context.get_parameter_source(param.name or "")
+            if param.name not in ("what", "out", "json") and source is not None and source.name == "COMMANDLINE":
+                raise ConfigError(f"{param.opts[0]} has no effect here: report rebuilds from FOLDER; leave it out")
         written = [str(write_report(out))]
     else:
         names(what)  # check the name before the device

@@ -68,16 +68,16 @@ def command(
     pruner: Annotated[
         str,
         typer.Option(
-            "--prune",
+            "--pruner",
             metavar="median|halving|none",
-            help="Give a trial up when its validation F1 after an epoch is below the median of the others', or outside "
-            "the best third after 1, 3, 9, ... epochs.",
+            help="Stop a trial whose validation F1 is below the median of the others after an epoch (median), or "
+            "outside the best third after 1, 3, 9, ... epochs (halving).",
         ),
     ] = "median",
     seeds: Annotated[
         int, typer.Option("--seeds", help="Train the winner with this many seeds and look at test; 0 does not.", min=0)
     ] = 1,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the sampler.", min=0)] = 0,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampler.", min=0, show_default="0")] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -137,14 +137,17 @@ def command(
     given = reading.from_pairs(settings or []).followed_by(reading.Settings({}, data, split))
     searched, around = read_space(space, given)
     scorer, place, name = _opened(around, device)
+    sampler = sampler or ("grid" if space == PAPER else "tpe")
+    if seed is not None and sampler == "grid":
+        raise ConfigError("--seed has no effect here: it applies to --sampler tpe or random; leave it out")
     search = Search(
         (out or Path("sweeps") / name).absolute(),
         searched,
         {"data": place, "split": scorer.split},
         trials,
-        sampler or ("grid" if space == PAPER else "tpe"),
+        sampler,
         pruner,
-        seed,
+        seed or 0,
     )
     _run(search, scorer, seeds, jobs, ray, minutes, json)
 

@@ -13,7 +13,7 @@ from graphsage.cli.options import Device, Json, converted, option_name, shown_by
 from graphsage.cli.output import TrainingDisplay, data_summary, print_json, say, working
 from graphsage.cli.runs import RunFolder, lasting_name
 from graphsage.cli.settings import RUN_FILE, Settings, write_run_file
-from graphsage.errors import ConfigError, GraphSageError
+from graphsage.errors import ConfigError, GraphSageError, refuse_unused, setting
 from graphsage.tables.spec import TableSpec
 from graphsage.training.config import CHOICES, FORMS, TASKS, Config
 
@@ -128,24 +128,26 @@ def command(
         ),
     ] = None,
     max_restarts: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--max-restarts",
             rich_help_panel=RANKS,
             min=0,
             metavar="N",
+            show_default="3",
             help="Maximum restarts from the last checkpoint when a worker dies.",
         ),
-    ] = 3,
+    ] = None,
     rank_timeout: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--rank-timeout",
             rich_help_panel=RANKS,
             metavar="SECONDS",
+            show_default="600",
             help="Stop when a worker does not answer for this long.",
         ),
-    ] = 600.0,
+    ] = None,
     **options: Any,
 ) -> None:
     """Train a model on DATA, or on two tables, and keep it in RUN.
@@ -170,7 +172,11 @@ def command(
     if data is not None and tables:
         raise ConfigError(f"give DATA ({data}) or tables ({option_name(next(iter(tables)))}), not both")
     given = reading.Settings({}, data, split, tables)
-    flags = reading.Settings(converted(Config, options))
+    flags = reading.Settings(converted(Config, options) | reading.from_pairs(settings or []).values)
+    if "WORLD_SIZE" not in os.environ:
+        for flag, value in (("--max-restarts", max_restarts), ("--rank-timeout", rank_timeout)):
+            if value is not None and (workers or 1) == 1:
+                raise ConfigError(f"{flag} has no effect here: it applies to several --workers; leave it out")
     chosen = reading.Settings({})
     if resume and out is None:
         raise ConfigError("--resume needs to know which run: give its folder with --out RUN")
@@ -178,12 +184,22 @@ def command(
         chosen = reading.from_file(out / reading.RUN_FILE)
     if config is not None:
         chosen = chosen.followed_by(reading.from_file(config))
-    chosen = chosen.followed_by(reading.from_pairs(settings or [])).followed_by(flags).followed_by(given)
+    chosen = chosen.followed_by(flags).followed_by(given)
+    refuse_unused(flags.values, chosen.config().unused())
+    if tables.get("edges"):
+        refuse_unused(tables, TableSpec.from_dict(tables).unused())
     out = out or _default_place(chosen)
-    asked = Asked(RunFolder(out, resume, overwrite), chosen, device, json, rank_timeout, keep_graph)
+    asked = Asked(
+        RunFolder(out, resume, overwrite),
+        chosen,
+        device,
+        json,
+        600.0 if rank_timeout is None else rank_timeout,
+        keep_graph,
+    )
     if workers is not None and launches(workers):
         check(asked)
-        raise typer.Exit(launch(asked, context.find_root().obj, workers, max_restarts))
+        raise typer.Exit(launch(asked, context.find_root().obj, workers, 3 if max_restarts is None else max_restarts))
     run(asked)
 
 
@@ -231,12 +247,13 @@ def launch(asked: Asked, arguments: Sequence[str], workers: int, max_restarts: i
 
 def run(asked: Asked) -> None:
 
-    if "WORLD_SIZE" not in os.environ:  # nobody to ask: mistakes are told before torch is loaded
+    if "WORLD_SIZE" not in os.environ:  # a single rank reports mistakes before it loads torch
         check(asked)
     with working("loading torch"):
         from graphsage.cluster.ranks import device_of_rank, join
         from graphsage.training.train import choose_device
-    choose_device(asked.device)
+    if choose_device(asked.device).type == "cpu" and asked.chosen.values.get("tf32"):
+        say("warning: --tf32 has no effect on a CPU")
     with join(asked.device, asked.rank_timeout) as ranks:
         try:
             _train(asked, device_of_rank(asked.device), ranks)
@@ -364,6 +381,10 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
     with working(f"reading {spec.name}"):
         data = open_tables(spec)
         split_name = chosen.split or data.default_split
+        if split_name == "given":
+            refuse_unused(
+                chosen.tables, dict.fromkeys(("fractions", "split_seed"), f"to {setting('split', 'random')} or time")
+            )
         if task != "unsupervised":
             check_classes(data, spec, data.split(split_name))
         lines = table_summary(data, spec, split_name, data.split(split_name))

@@ -14,7 +14,6 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from graphsage.cluster.ranks import JOB, RESTART, threads_of_rank
-from graphsage.errors import setting
 
 LOST, INTERRUPTED = 3, 130
 
@@ -38,7 +37,7 @@ def launch(arguments: Sequence[str], workers: int, max_restarts: int, say: Calla
             + (
                 f"starting again from the last checkpoint ({attempt + 1} of {max_restarts})"
                 if attempt < max_restarts
-                else f"continue with {setting('resume', True)}"
+                else "continue with --resume"
             )
         )
     return LOST
