@@ -59,7 +59,7 @@ def test_data_that_does_not_exist_is_named(graphsage: Command, run: Path, tmp_pa
 
 
 def test_training_needs_data(graphsage: Command, tmp_path: Path) -> None:
-    assert "say what to train on" in graphsage("train", "--out", tmp_path / "run").error
+    assert "nothing to train on" in graphsage("train", "--out", tmp_path / "run").error
 
 
 def test_a_truncated_array_is_named(graphsage: Command, data: Path, tmp_path: Path) -> None:

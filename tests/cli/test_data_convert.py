@@ -48,7 +48,7 @@ def test_an_existing_folder_is_kept_unless_told_otherwise(graphsage: Command, da
         assert "did not write" in graphsage("data", "convert", data, tmp_path / "out", *words).error
     (tmp_path / "out" / "precious").unlink()
     assert graphsage("data", "convert", data, tmp_path / "out").code == 0
-    assert "already there; replace it with --overwrite" in graphsage("data", "convert", data, tmp_path / "out").error
+    assert "already exists; replace it with --overwrite" in graphsage("data", "convert", data, tmp_path / "out").error
     assert graphsage("data", "convert", data, tmp_path / "out", "--overwrite").code == 0
     assert open_data(tmp_path / "out").graph.num_nodes == 90
 

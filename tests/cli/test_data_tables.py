@@ -62,7 +62,7 @@ def test_the_folder_is_the_graph_of_the_tables_and_can_be_trained_on(
     assert built.features is not None
     np.testing.assert_array_equal(built.indices, expected.indices)
     np.testing.assert_array_equal(built.features, expected.features)
-    assert "is already there" in graphsage(*words).error
+    assert "already exists" in graphsage(*words).error
     assert "90 nodes" in graphsage(*words, "--overwrite").out
     assert graphsage("train", out, "--out", tmp_path / "run", *SMALL).code == 0
 
@@ -74,7 +74,10 @@ def test_the_folder_is_the_graph_of_the_tables_and_can_be_trained_on(
         (("--edges", "none.csv"), "none.csv does not exist"),
         (("--edges", "e.csv", "--memory", "much"), "--memory must be a size such as 4GB"),
         (("--edges", "e.csv", "--memory", "5MB"), "memory must be at least 414 MB; got 5 MB"),
-        (("--edges", "e.csv", "--feature-type", "int8"), "--feature-type must be one of"),
+        (
+            ("--edges", "e.csv", "--nodes", "n.csv", "--vectors", "x", "--feature-type", "int8"),
+            "--feature-type must be one of",
+        ),
     ],
 )
 def test_mistakes_of_building_are_one_sentence(

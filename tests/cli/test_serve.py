@@ -20,8 +20,8 @@ def test_a_store_is_made_verified_backed_up_restored_and_compacted(
     assert graphsage("live", "restore", copy, back, "--json").json == made
     assert graphsage("live", "compact", back, "--json").json == {"generation": 2, "sequence": 0}
     assert "nodes" in graphsage("live", "verify", back).out
-    assert "already there" in graphsage("live", "create", run, store).error
-    assert "already there" in graphsage("live", "restore", copy, back).error
+    assert "already exists" in graphsage("live", "create", run, store).error
+    assert "already exists" in graphsage("live", "restore", copy, back).error
     (store / "generation-000001" / "keys.npy").write_bytes(b"")
     assert "was altered; restore a backup" in graphsage("live", "verify", store).error
     assert "is not a live graph" in graphsage("live", "verify", tmp_path).error

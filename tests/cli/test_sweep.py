@@ -164,7 +164,7 @@ def test_a_bad_space_is_one_sentence(graphsage: Command, data: Path, space: Path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "say what to search: --space FILE"),
+        ((), "give --space FILE"),
         (("--space", "missing.toml"), "missing.toml does not exist; --space takes a TOML file"),
         (
             ("--space", "paper", "--sampler", "tpe"),
@@ -185,7 +185,7 @@ def test_a_bad_command_is_one_sentence(
 
 
 def test_a_sweep_needs_data(graphsage: Command, space: Path) -> None:
-    assert "say what to train on" in graphsage("sweep", "--space", space).error
+    assert "nothing to train on" in graphsage("sweep", "--space", space).error
 
 
 def test_optuna_is_named_where_it_is_missing(

@@ -172,4 +172,4 @@ def test_without_out_the_run_has_a_name_of_its_own(
     monkeypatch.chdir(tmp_path)
     assert graphsage("train", data, *SMALL, "--aggregator", "gcn").code == 0
     assert (tmp_path / "runs" / f"{data.name}-gcn-0" / "config.json").exists()
-    assert "--resume needs to know which run" in graphsage("train", "--resume").error
+    assert "--resume needs the run's folder" in graphsage("train", "--resume").error

@@ -52,3 +52,14 @@ def test_the_commands_of_the_readme_work(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "z.parquet").exists()
     assert (tmp_path / "p.csv").exists()
+
+
+def test_the_files_and_names_that_contributing_gives_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    table = text[text.index("| new |") : text.index("Paths are relative")]
+    source = {path: path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")}
+    for word in re.findall(r"`([^`]+)`", table):
+        if "/" in word:
+            assert any((base / word).exists() for base in (ROOT, ROOT / "src" / "graphsage")), word
+        elif word.isidentifier() and word != "command":
+            assert any(re.search(rf"^(class |def )?{word}\b", text, re.MULTILINE) for text in source.values()), word

@@ -173,7 +173,7 @@ def test_a_backup_restores_to_the_same_graph(live: LiveGraph, tmp_path: Path) ->
     assert live.backup(tmp_path / "copy").sequence == 2
     live.apply(Change(removed_nodes=("n4",)))  # after the backup
     live.close()
-    with pytest.raises(OutputError, match="already there"):
+    with pytest.raises(OutputError, match="already exists"):
         backup(live.folder, tmp_path / "copy")
     report = restore(tmp_path / "copy", tmp_path / "back")
     assert (report.generation, report.sequence, report.changes) == (2, 2, 1)

@@ -36,9 +36,9 @@ def check_free(out: Path, overwrite: bool, ours: Callable[[Path], bool] | None =
     from graphsage.graph.storage import is_graph_folder
 
     if not (ours or is_graph_folder)(out):
-        raise OutputError(f"{out} is already there and holds what this command did not write; choose another folder")
+        raise OutputError(f"{out} already exists and was not written by this command; choose another folder")
     if not overwrite:
-        raise OutputError(f"{out} is already there; replace it with --overwrite, or choose another folder")
+        raise OutputError(f"{out} already exists; replace it with --overwrite, or choose another folder")
 
 
 @building.command("tables")
@@ -61,7 +61,7 @@ def check_free(out: Path, overwrite: bool, ours: Callable[[Path], bool] | None =
 )
 def tables(
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("graph"),
-    memory: Annotated[str, typer.Option("--memory", help="Most memory to use, such as 3GB.", metavar="SIZE")] = "4GB",
+    memory: Annotated[str, typer.Option("--memory", help="Memory limit, such as 3GB.", metavar="SIZE")] = "4GB",
     feature_type: Annotated[
         str | None,
         typer.Option(
@@ -74,9 +74,9 @@ def tables(
 ) -> None:
     """Build a graph folder from two tables in bounded memory; `graphsage train FOLDER` reads the result.
 
-    Edges are sorted on disk, beside FOLDER. Features are vectors as they are;
-    columns that must be fitted (text, numbers, categories) are for `graphsage
-    train --nodes --edges`, which reads the tables whole.
+    Edges are sorted on disk, beside FOLDER. Features are vectors, stored
+    unchanged. For columns that must be fitted (text, numbers, categories), use
+    `graphsage train --nodes --edges`, which reads the tables into memory.
 
     \b
     Example:
@@ -87,7 +87,7 @@ def tables(
     if "edges" not in given:
         raise ConfigError("a graph needs edges: give --edges FILE")
     spec = TableSpec.from_dict(given)
-    refuse_unused(given, spec.unused())
+    refuse_unused(given, spec.without_effect())
     if feature_type is not None and not spec.vectors:
         raise ConfigError("--feature-type has no effect here: it applies to --vectors; leave it out")
     check_free(out, overwrite)
@@ -113,8 +113,8 @@ def tables(
     if json:
         print_json({**facts, "dropped_edges": built.dropped, "out": str(out)})
     else:
-        told = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in facts.items())
-        print(f"{told}\nwritten to {out}")
+        parts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in facts.items())
+        print(f"{parts}\nwritten to {out}")
 
 
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random samples.")]
@@ -146,12 +146,17 @@ def reddit(
             "--rank-comments",
             metavar="PATTERN",
             show_default=False,
-            help="A year's comments, such as 'RC_2014-*.zst': communities ranked 11 to 50 are taken.",
+            help="A year's comments, such as 'RC_2014-*.zst': keeps the communities ranked 11 to 50.",
         ),
     ] = None,
     communities: Annotated[
         Path | None,
-        typer.Option("--communities", metavar="FILE", show_default=False, help="Or a file with one community a line."),
+        typer.Option(
+            "--communities",
+            metavar="FILE",
+            show_default=False,
+            help="File with one community per line.",
+        ),
     ] = None,
     max_degree: Annotated[
         int | None,
@@ -166,9 +171,9 @@ def reddit(
 ) -> None:
     """Build the paper's Reddit graph: posts are joined where one user commented on both.
 
-    Files are read as they are (.zst, .gz, .bz2, .xz or plain), a line at a time.
-    A user who commented on more than 100 posts joins only 100 of them, drawn at
-    random: pairs grow with the square.
+    Reads .zst, .gz, .bz2, .xz and plain files line by line. Of a user with comments
+    on more than 100 posts, 100 random posts are joined, because the number of pairs
+    grows with the square.
 
     \b
     Example:
@@ -179,7 +184,7 @@ def reddit(
     from graphsage.datasets.build_reddit import Reddit, build_reddit
 
     if (rank_comments is None) == (communities is None):
-        raise ConfigError("say which communities: --rank-comments PATTERN or --communities FILE, one of the two")
+        raise ConfigError("give --rank-comments PATTERN or --communities FILE, one of the two")
     with working("reading posts and comments"):
         ranked = [] if rank_comments is None else _files("--rank-comments", [rank_comments])
         graph = build_reddit(
@@ -267,7 +272,7 @@ def ppi(
             "--tissues",
             metavar="PATTERN",
             show_default=False,
-            help="Edge lists, one a tissue, such as 'tissues/*.edgelist'.",
+            help="Edge lists, one per tissue, such as 'tissues/*.edgelist'.",
         ),
     ],
     features: Annotated[
@@ -288,11 +293,13 @@ def ppi(
             help="Ontology terms (GMT) that become labels; may be repeated.",
         ),
     ],
-    min_share: Annotated[float, typer.Option("--min-share", help="A feature holds this share of proteins.")] = 0.1,
+    min_share: Annotated[float, typer.Option("--min-share", help="Least fraction of proteins per feature.")] = 0.1,
     train_graphs: Annotated[int, typer.Option("--train-graphs", help="Graphs to train on.", min=1)] = 20,
     held_out: Annotated[int, typer.Option("--held-out", help="Graphs to validate on, and to test on.", min=1)] = 2,
-    min_train_edges: Annotated[int, typer.Option("--min-train-edges", help="Of a training graph.", min=0)] = 15_000,
-    min_held_out_edges: Annotated[int, typer.Option("--min-held-out-edges", help="Of the others.", min=0)] = 35_000,
+    min_train_edges: Annotated[int, typer.Option("--min-train-edges", help="Least edges to train on.", min=0)] = 15_000,
+    min_held_out_edges: Annotated[
+        int, typer.Option("--min-held-out-edges", help="Least edges otherwise.", min=0)
+    ] = 35_000,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("ppi"),
     overwrite: Overwrite = False,
@@ -339,8 +346,8 @@ def _built(name: str, graph: "Graph", out: Path, json: bool) -> None:
     if json:
         print_json({"data": name, **counts, "out": str(out)})
     else:
-        told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-        print(f"{told} are in {out}; train on it: graphsage train {out}")
+        parts = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+        print(f"{parts} are in {out}; train on it: graphsage train {out}")
 
 
 def _files(flag: str, patterns: list[str]) -> list[Path]:
@@ -453,7 +460,7 @@ def _pairs(flag: str, words: list[str]) -> dict[str, Path]:
 
 @app.command("list")
 def list_command(json: Json = False) -> None:
-    """List the data that `graphsage train NAME` knows without a file, and the formats of files it reads."""
+    """List the built-in data sets and the file formats that `graphsage train` reads."""
     from graphsage.datasets.open import BUILT_IN, FORMATS
 
     known = {name: ABOUT.get(name, "") for name in BUILT_IN}
@@ -484,7 +491,7 @@ def convert_command(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Write data as a graph folder, with its splits: it opens at once, whatever its size.
+    """Write data as a graph folder with its splits, which opens at once at any size.
 
     \b
     Examples:

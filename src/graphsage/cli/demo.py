@@ -41,8 +41,8 @@ PARTS = {
 
 
 @dataclass(frozen=True)
-class World:
-    """What the steps of the demo share: z (N, dim) and class probabilities (N, C) of all nodes."""
+class DemoResult:
+    """The trained model with z (N, dim) and class probabilities (N, C) of all nodes."""
 
     data: "Dataset"
     graph: "Graph"
@@ -80,18 +80,18 @@ def command(
 
     began = time.monotonic()
     try:
-        world = learn(out, seed)
+        result = learn(out, seed)
     except Interrupted:
         say("interrupted; run the demo again")
         raise typer.Exit(130) from None
-    scores = compare(world)
-    examples = look_up(world, seed)
-    files = write(out, world)
+    scores = compare(result)
+    examples = look_up(result, seed)
+    files = write(out, result)
     report = {
         "data": DATA,
         "split": SPLIT,
         "seed": seed,
-        "test_nodes": len(world.split.nodes("test")),
+        "test_nodes": len(result.split.nodes("test")),
         "micro_f1": scores,
         "examples": examples,
         "files": [str(path) for path in files],
@@ -103,7 +103,7 @@ def command(
         show(report, out)
 
 
-def learn(out: Path, seed: int) -> World:
+def learn(out: Path, seed: int) -> DemoResult:
     from graphsage.datasets.open import open_data
     from graphsage.inference.export import graph_for
     from graphsage.training.config import Config
@@ -123,51 +123,51 @@ def learn(out: Path, seed: int) -> World:
     with working("embedding all theorems"):
         graph = graph_for(model, data)
         z = model.embed(graph)
-        return World(data, graph, split, model, z, model.probabilities(z))
+        return DemoResult(data, graph, split, model, z, model.probabilities(z))
 
 
-def compare(world: World) -> dict[str, float]:
+def compare(result: DemoResult) -> dict[str, float]:
     """Micro F1 on the test theorems: the model, and logistic regressions on all training theorems."""
     from graphsage.baselines.features import inductive_features
     from graphsage.evaluation.f1 import f1_scores
     from graphsage.evaluation.probe import logistic_regression
 
-    assert world.graph.labels is not None
-    assert world.graph.features is not None
+    assert result.graph.labels is not None
+    assert result.graph.features is not None
     say("compare fitting two baselines on all training theorems")
-    train, test = world.split.nodes("train").numpy(), world.split.nodes("test").numpy()
-    labels, x = world.graph.labels.numpy(), world.graph.features.numpy()
+    train, test = result.split.nodes("train").numpy(), result.split.nodes("test").numpy()
+    labels, x = result.graph.labels.numpy(), result.graph.features.numpy()
     with working("fitting baselines"):
-        wide = inductive_features(world.graph, world.split, x, hops=2)
+        wide = inductive_features(result.graph, result.split, x, hops=2)
         answers = {
             "features": logistic_regression(x, labels, train, test),
             "features_and_neighbors": logistic_regression(wide, labels, train, test),
-            "graphsage": world.model.decide(world.probabilities[test]).numpy(),
+            "graphsage": result.model.decide(result.probabilities[test]).numpy(),
         }
     return {name: f1_scores(labels[test], predicted).micro for name, predicted in answers.items()}
 
 
-def look_up(world: World, seed: int) -> list[dict[str, Any]]:
+def look_up(result: DemoResult, seed: int) -> list[dict[str, Any]]:
     """Some test theorems, chosen by the seed, and the known theorems that lie closest by cosine."""
     import numpy as np
     import torch
 
-    known = world.split.nodes("train")
-    unit = torch.nn.functional.normalize(world.z, dim=1)
-    test = world.split.nodes("test").numpy()
+    known = result.split.nodes("train")
+    unit = torch.nn.functional.normalize(result.z, dim=1)
+    test = result.split.nodes("test").numpy()
     found = []
     for row in np.random.default_rng(seed).choice(test, SHOWN, replace=False).tolist():
         near = (unit[known] @ unit[row]).topk(NEAREST)
-        best = int(world.probabilities[row].argmax())
+        best = int(result.probabilities[row].argmax())
         found.append(
             {
-                "theorem": world.graph.id_of(row),
-                "comment": world.data.columns["comment"][row],
-                "part": world.part(row),
-                "predicted": world.name(best),
-                "probability": float(world.probabilities[row, best]),
+                "theorem": result.graph.id_of(row),
+                "comment": result.data.columns["comment"][row],
+                "part": result.part(row),
+                "predicted": result.name(best),
+                "probability": float(result.probabilities[row, best]),
                 "nearest": [
-                    {"theorem": world.graph.id_of(int(v)), "part": world.part(int(v)), "cosine": float(cosine)}
+                    {"theorem": result.graph.id_of(int(v)), "part": result.part(int(v)), "cosine": float(cosine)}
                     for cosine, v in zip(near.values, known[near.indices], strict=True)
                 ],
             }
@@ -175,7 +175,7 @@ def look_up(world: World, seed: int) -> list[dict[str, Any]]:
     return found
 
 
-def write(out: Path, world: World) -> list[Path]:
+def write(out: Path, result: DemoResult) -> list[Path]:
     """Results for the theorems that were not in the training graph, and a map of the test ones."""
     import torch
 
@@ -183,17 +183,17 @@ def write(out: Path, world: World) -> list[Path]:
     from graphsage.inference.export import embedding_columns, prediction_columns, write_table
     from graphsage.inference.projection import project
 
-    held_out = torch.cat([world.split.nodes("val"), world.split.nodes("test")])
-    truth = [world.part(row) for row in held_out.tolist()]
-    z, p = world.z[held_out], world.probabilities[held_out]
-    test = world.split.nodes("test")
+    held_out = torch.cat([result.split.nodes("val"), result.split.nodes("test")])
+    truth = [result.part(row) for row in held_out.tolist()]
+    z, p = result.z[held_out], result.probabilities[held_out]
+    test = result.split.nodes("test")
     with working("writing"):
-        embeddings = embedding_columns(world.graph, held_out, z) | {"part": truth}
-        predictions = prediction_columns(world.model, world.graph, held_out, p) | {"part": truth}
+        embeddings = embedding_columns(result.graph, held_out, z) | {"part": truth}
+        predictions = prediction_columns(result.model, result.graph, held_out, p) | {"part": truth}
         draw_map(
             out / "map.png",
-            project(world.z[test].numpy()),
-            [world.part(row) for row in test.tolist()],
+            project(result.z[test].numpy()),
+            [result.part(row) for row in test.tolist()],
             title=f"{len(test):,} theorems that were not in the training graph",
             subtitle="GraphSAGE embeddings of Metamath's set.mm, first two principal components; "
             "color: part of mathematics",

@@ -13,7 +13,7 @@ from graphsage.cli.runs import open_run
 app = App(help="A live graph's folder: create, backup, restore, compact, verify.", no_args_is_help=False)
 
 Store = Annotated[Path, typer.Argument(help="Folder of a live graph.", metavar="FOLDER", show_default=False)]
-Copy = Annotated[Path, typer.Argument(help="Folder that must not be there yet.", metavar="TO", show_default=False)]
+Copy = Annotated[Path, typer.Argument(help="Folder to create.", metavar="TO", show_default=False)]
 
 
 def _report(report: object, json: bool) -> None:
@@ -27,7 +27,7 @@ def _report(report: object, json: bool) -> None:
 
 @app.command("create")
 def create_command(run: Run, folder: Copy, data: OtherData = None, json: Json = False) -> None:
-    """Make a live graph of the data that the model in RUN was trained on, or of other data.
+    """Create a live graph from the data of RUN, or from other data.
 
     \b
     Example:
@@ -38,7 +38,7 @@ def create_command(run: Run, folder: Copy, data: OtherData = None, json: Json = 
     from graphsage.live.node_features import store_from_data
 
     if folder.exists():
-        raise OutputError(f"{folder} is already there; choose another folder")
+        raise OutputError(f"{folder} already exists; choose another folder")
     opened = open_run(run, data, "cpu")
     with working(f"writing {folder}"):
         store_from_data(folder, opened.model, opened.data, opened.graph)
@@ -47,7 +47,7 @@ def create_command(run: Run, folder: Copy, data: OtherData = None, json: Json = 
 
 @app.command("backup")
 def backup_command(folder: Store, to: Copy, json: Json = False) -> None:
-    """Copy a live graph that no service has open; a running service makes its own: POST /v1/admin/backup."""
+    """Copy a live graph that no service has open. A running service copies its own: POST /v1/admin/backup."""
     from graphsage.live.backup import backup
 
     _report(backup(folder, to), json)
@@ -55,7 +55,7 @@ def backup_command(folder: Store, to: Copy, json: Json = False) -> None:
 
 @app.command("restore")
 def restore_command(copy: Store, to: Copy, json: Json = False) -> None:
-    """Make a live graph of a backup, after checking it."""
+    """Check a backup and create a live graph from it."""
     from graphsage.live.backup import restore
 
     _report(restore(copy, to), json)
@@ -63,7 +63,7 @@ def restore_command(copy: Store, to: Copy, json: Json = False) -> None:
 
 @app.command("compact")
 def compact_command(folder: Store, json: Json = False) -> None:
-    """Write the changes in the journal into a new generation. A running service does it by itself."""
+    """Write the changes in the journal into a new generation. A running service does this itself."""
     from graphsage.live.adjacency import Cap
     from graphsage.live.store import LiveGraph
 

@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from graphsage.errors import ConfigError
 from graphsage.tables.spec import FEATURES, ID, LABEL_TYPES, SOURCE, TARGET, TEXT_METHODS, UNKNOWN_NODES, TableSpec
 
+_METAVARS = {int: "N", float: "NUMBER", str: "NAME"}
 _TAG = re.compile(r"(\\*)(\[[a-z#/@][^[]*?])")  # as in rich.markup.escape, which takes 14 ms to import
 
 
@@ -36,7 +37,7 @@ class _Command(TyperCommand):
         _make_readable(self)
 
     def get_params(self, ctx: Any) -> Any:
-        return _untyped_flags(super().get_params(ctx))
+        return _readable_types(super().get_params(ctx))
 
 
 class _Group(TyperGroup):
@@ -45,7 +46,7 @@ class _Group(TyperGroup):
         _make_readable(self)
 
     def get_params(self, ctx: Any) -> Any:
-        return _untyped_flags(super().get_params(ctx))
+        return _readable_types(super().get_params(ctx))
 
 
 def _make_readable(command: Any) -> None:
@@ -59,12 +60,14 @@ def _make_readable(command: Any) -> None:
             param.show_default = False
 
 
-def _untyped_flags(params: list[Any]) -> list[Any]:
+def _readable_types(params: list[Any]) -> list[Any]:
     for param in params:
         if getattr(param, "is_flag", False):
             param.metavar = ""
             if not param.expose_value and param.default is None:
                 param.default = False  # of --help: to convert None, typer would load pydantic
+        elif param.metavar is None:
+            param.metavar = _METAVARS.get(param.type_descriptor.annotation)
     return params
 
 
@@ -78,7 +81,7 @@ Inference = Annotated[
     str | None,
     typer.Option(
         "--inference",
-        help="From all neighbors or from a sample.",
+        help="Embed from all neighbors or from a sample.",
         metavar="exact|sampled",
         show_default="the model's own",
     ),

@@ -21,7 +21,7 @@ HEARTBEAT_SECONDS = 30.0  # without a terminal, a long epoch says this often tha
 
 
 def say(text: str) -> None:
-    """A remark for the person at the keyboard."""
+    """Print a message to stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -54,7 +54,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def data_summary(data: "Dataset", split_name: str, split: "Split") -> str:
-    """What is about to be learned from, in two lines."""
+    """The data and the split, in two lines."""
     graph = data.graph
     parts = [f"{graph.num_nodes:,} nodes", f"{graph.num_edges:,} edges", described_features(data)]
     if graph.labels is not None:

@@ -40,7 +40,7 @@ def command(
         ),
     ] = "quick",
     seeds: Annotated[
-        int | None, typer.Option("--seeds", help="Runs of every chosen setting.", min=1, show_default="quick 1, full 5")
+        int | None, typer.Option("--seeds", help="Seeds per chosen setting.", min=1, show_default="quick 1, full 5")
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", help="Folder for results, pictures, report and trials.", metavar="FOLDER")
@@ -51,7 +51,7 @@ def command(
             "--jobs",
             min=1,
             show_default="one a core; 1 on a GPU",
-            help="Trials made at once, with one thread each; 1: one with all threads.",
+            help="Trials run at once, with one thread each; 1 gives one trial all threads.",
         ),
     ] = None,
     minutes: Annotated[
@@ -60,7 +60,7 @@ def command(
             "--minutes",
             show_default="no end",
             help="Time budget: skips trials expected to exceed it, by the longest earlier trial of the same label. "
-            "Exit code 3 if trials are left. 0 makes no trial and rebuilds the results from the finished ones.",
+            "Exit code 3 if trials are left. 0 runs no trial and rebuilds the results from the finished ones.",
         ),
     ] = None,
     only: Annotated[
@@ -69,7 +69,7 @@ def command(
             "--only",
             metavar="WORD,...",
             show_default=False,
-            help="Make a part of table1: tasks, forms and aggregators, such as supervised,paper,mean; yardsticks "
+            help="Run a part of table1: tasks, forms and aggregators, such as supervised,paper,mean; yardsticks "
             "(baselines without training); deepwalk.",
         ),
     ] = "",
@@ -79,12 +79,12 @@ def command(
             "--rates",
             metavar="LR,...",
             show_default="all of the profile's",
-            help="Make only these learning rates of the sweeps.",
+            help="Run only these learning rates of the sweeps.",
         ),
     ] = "",
-    small: Annotated[bool, typer.Option("--small", help="Make only the small models of pool and LSTM.")] = False,
+    small: Annotated[bool, typer.Option("--small", help="Run only the small models of pool and LSTM.")] = False,
     no_deepwalk: Annotated[
-        bool, typer.Option("--no-deepwalk", help="Make no DeepWalk trials (table1, figure3).")
+        bool, typer.Option("--no-deepwalk", help="Skip the DeepWalk trials (table1, figure3).")
     ] = False,
     tf32: Annotated[
         bool,

@@ -42,7 +42,7 @@ class RunFolder:
     overwrite: bool
 
     def check(self) -> None:
-        """Refuse a folder that holds something else, or a run about which nothing was said."""
+        """Refuse a folder that holds something else, or a run without --resume or --overwrite."""
         if self.resume and self.overwrite:
             raise ConfigError("--resume continues the run and --overwrite removes it; give one of them")
         if self.resume or not self.path.is_dir():
@@ -57,7 +57,7 @@ class RunFolder:
             raise OutputError(f"{self.path} is not empty (it holds {others[0]}) and is not a run; choose another --out")
 
     def resumes(self, job: str | None, restarts: int) -> bool:
-        """Whether to resume: where that was asked for, and where a lost rank has ended what this job had begun."""
+        """Whether to resume: if requested, or if a lost rank ended a run that this job began."""
         if restarts and job is not None and self._begun_by() == job:
             return (self.path / CHECKPOINT).exists()
         self.check()
@@ -73,7 +73,7 @@ class RunFolder:
                 (self.path / JOB_FILE).write_text(job, encoding="utf-8")
 
     def end(self) -> None:
-        """When nobody will start the job again."""
+        """After the last restart."""
         (self.path / JOB_FILE).unlink(missing_ok=True)
 
     def _begun_by(self) -> str | None:

@@ -21,7 +21,7 @@ def command(
         Path | None,
         typer.Option(
             "--graph",
-            help="Folder of the live graph; made of the run's own data where it is not there yet.",
+            help="Folder of the live graph; created from the run's data if it is missing.",
             metavar="FOLDER",
             show_default=False,
         ),
@@ -29,10 +29,13 @@ def command(
     data: Annotated[
         str | None,
         typer.Option(
-            "--data", help="Begin with this data instead of the run's own.", metavar="DATA", show_default=False
+            "--data",
+            help="Create the live graph from this data.",
+            metavar="DATA",
+            show_default=False,
         ),
     ] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Serve the demo's model, trained first if need be.")] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve the demo's model; trains it if missing.")] = False,
     host: Annotated[str, typer.Option("--host", help="Address to bind.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
     api_keys: Annotated[
@@ -42,14 +45,14 @@ def command(
         ),
     ] = None,
     inference: Inference = None,
-    map_method: Annotated[str, typer.Option("--map", help="How the map is drawn.", metavar="pca|tsne")] = "pca",
-    threads: Annotated[int, typer.Option("--threads", help="Threads of a micro-batch.", min=1)] = 1,
+    map_method: Annotated[str, typer.Option("--map", help="Projection of the map.", metavar="pca|tsne")] = "pca",
+    threads: Annotated[int, typer.Option("--threads", help="Threads per micro-batch.", min=1)] = 1,
     **options: Any,
 ) -> None:
     """Serve embeddings, predictions, search and a map of a graph that grows.
 
     One process serves one live graph. API on /v1, its description on /docs, the map
-    on /. SIGTERM finishes what is in flight and exits with 0.
+    on /. SIGTERM finishes the requests in flight and exits with 0.
 
     \b
     Examples:

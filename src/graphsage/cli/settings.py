@@ -32,7 +32,7 @@ class Settings:
     tables: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def followed_by(self, other: "Settings") -> "Settings":
-        """These, overridden by `other`. Whoever says how many epochs no longer wants an older number of steps."""
+        """These, overridden by `other`. New epochs discard older steps."""
         values = {**self.values, **other.values}
         if "epochs" in other.values and "steps" not in other.values:
             values.pop("steps", None)

@@ -22,7 +22,7 @@ def command(
     data: Annotated[
         str | None,
         typer.Argument(
-            help="What to train on, as for `graphsage train`; two tables go into the file of --space, under [data].",
+            help="Data, as for `graphsage train`; two tables go into the file of --space, under [data].",
             metavar="DATA",
             show_default="data of the file",
         ),
@@ -53,7 +53,7 @@ def command(
             "--set",
             metavar="NAME=VALUE",
             show_default=False,
-            help="A setting that is the same in every trial, such as epochs=20. May be repeated.",
+            help="A setting for all trials, such as epochs=20. May be repeated.",
         ),
     ] = None,
     sampler: Annotated[
@@ -75,14 +75,15 @@ def command(
         ),
     ] = "median",
     seeds: Annotated[
-        int, typer.Option("--seeds", help="Train the winner with this many seeds and look at test; 0 does not.", min=0)
+        int,
+        typer.Option("--seeds", help="Train the winner with so many seeds and score it on test; 0 skips this.", min=0),
     ] = 1,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampler.", min=0, show_default="0")] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
             "--jobs",
-            help="Trials made at once, each in a process.",
+            help="Trials run at once, each in a process.",
             min=1,
             show_default="1; with --ray all of the cluster",
         ),
@@ -93,7 +94,7 @@ def command(
             "--ray",
             metavar="ADDRESS|auto",
             show_default=False,
-            help="Make the trials on this Ray cluster; FOLDER and DATA must be where all its machines see them.",
+            help="Run the trials on this Ray cluster; all its machines must see FOLDER and DATA.",
         ),
     ] = None,
     minutes: Annotated[
@@ -101,19 +102,19 @@ def command(
         typer.Option(
             "--minutes",
             show_default="no end",
-            help="Begin no new trial after so many minutes; exit code 3 says that there is more to do.",
+            help="Start no new trial after this many minutes; exit code 3 if trials are left.",
         ),
     ] = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Search for good settings on DATA by validation F1; test is looked at for the winner alone.
+    """Search for good settings on DATA by validation F1, and score only the winner on test.
 
     The trials in FOLDER are shared: the same command again, after Ctrl-C or a
-    crash, continues; the same command elsewhere, at the same time, helps.
+    crash, continues; the same command on another machine at the same time shares the work.
 
     \b
-    FILE is a file of settings, as `graphsage train --config` takes, and a table:
+    FILE holds settings as for `graphsage train --config`, and a table of what to search:
       epochs = 20                                        # in every trial
       [space]
       lr = { low = 0.0003, high = 0.03, log = true }     # a range
@@ -129,7 +130,7 @@ def command(
     """
 
     if not space:
-        raise ConfigError("say what to search: --space FILE, or --space paper for the grid of the paper's appendix")
+        raise ConfigError("give --space FILE, or --space paper for the grid of the paper's appendix")
     with working("loading"):
         from graphsage.cli import settings as reading
         from graphsage.training.search import Search
@@ -170,7 +171,7 @@ def _opened(around: "Settings", device: str) -> "tuple[Scorer, str | dict[str, A
         source = place = lasting_name(around.data)
         name = Path(around.data).name
     else:
-        raise ConfigError("say what to train on: graphsage sweep DATA --space FILE, or data = ... in the file")
+        raise ConfigError("nothing to train on: give DATA, or data = ... in the file of --space")
     with working(f"reading {name}"):
         data = dataset(source)
         split_name = around.split or data.default_split
@@ -197,10 +198,10 @@ def _run(
     from graphsage.training.search import finished, left, settings_of, winner
 
     store = search.open()
-    told = {result["number"] for result in finished(store)}
+    reported = {result["number"] for result in finished(store)}
     say(
         f"sweep   {', '.join(search.space.axes)}; {search.sampler}, {search.total} trials, pruning {search.pruner}"
-        + (f"; {len(told)} are done already" if told else "")
+        + (f"; {len(reported)} are done already" if reported else "")
     )
     pool = None
     if address is not None:
@@ -212,16 +213,16 @@ def _run(
     try:
         with block_progress("trials") as bar:
 
-            def tell() -> None:
+            def report_new() -> None:
                 """One line for each trial that ended, here or elsewhere."""
                 for result in finished(store):
-                    if result["number"] not in told:
-                        told.add(result["number"])
+                    if result["number"] not in reported:
+                        reported.add(result["number"])
                         number = f"{result['number']:>{len(str(search.total - 1))}}"
                         say(f"trial {number}   {outcome(result):<24}   {words(result['point'])}")
                 bar(search.total - left(search, store), search.total)
 
-            missing = run_search(search, scorer, jobs=jobs or 1, ray=pool, deadline=deadline, on_done=tell)
+            missing = run_search(search, scorer, jobs=jobs or 1, ray=pool, deadline=deadline, on_done=report_new)
         best, runs = winner(store), []
         if best is None and not missing:
             errors = [result["error"] for result in finished(store) if result["error"]]
@@ -244,7 +245,7 @@ def _run(
             + (
                 "the same command continues"
                 if late
-                else "they are being made elsewhere, and the last command to end names the winner"
+                else "other processes run them, and the last one to end names the winner"
             )
         )
         raise typer.Exit(MORE)

@@ -169,9 +169,9 @@ def draw_sweep(path: Path, record: dict[str, Any]) -> None:
     running: list[float] = []
     for trial in shown:
         running.append(max([*running[-1:], trial["val_f1"] if trial["val_f1"] is not None else -math.inf]))
-    told = [(trial["trial"], value) for trial, value in zip(shown, running, strict=True) if value > -math.inf]
-    if told:
-        places[0].step(*zip(*told, strict=True), where="post", color=BLUE, linewidth=1.2, alpha=0.6)
+    best_so_far = [(trial["trial"], value) for trial, value in zip(shown, running, strict=True) if value > -math.inf]
+    if best_so_far:
+        places[0].step(*zip(*best_so_far, strict=True), where="post", color=BLUE, linewidth=1.2, alpha=0.6)
     for axes, (name, axis) in zip(places[1:], axes_of.items(), strict=False):
         own = [trial for trial in shown if name in trial["settings"]]
         values = [trial["settings"][name] for trial in own]

@@ -150,10 +150,10 @@ def command(
     ] = None,
     **options: Any,
 ) -> None:
-    """Train a model on DATA, or on two tables, and keep it in RUN.
+    """Train a model on DATA or on two tables, and write it to RUN.
 
-    Only the training part of the split is seen, with the edges among its nodes.
-    Ctrl-C stops after the current step; --resume continues to the same bits.
+    Training reads only the training part of the split, with the edges among its nodes.
+    Ctrl-C stops after the current step; --resume continues with bit-identical results.
 
     \b
     Examples:
@@ -179,17 +179,16 @@ def command(
                 raise ConfigError(f"{flag} has no effect here: it applies to several --workers; leave it out")
     chosen = reading.Settings({})
     if resume and out is None:
-        raise ConfigError("--resume needs to know which run: give its folder with --out RUN")
+        raise ConfigError("--resume needs the run's folder: give --out RUN")
     if resume and out is not None and (out / reading.RUN_FILE).exists():
         chosen = reading.from_file(out / reading.RUN_FILE)
     if config is not None:
         chosen = chosen.followed_by(reading.from_file(config))
     chosen = chosen.followed_by(flags).followed_by(given)
-    refuse_unused(flags.values, chosen.config().unused())
     if tables.get("edges"):
-        refuse_unused(tables, TableSpec.from_dict(tables).unused())
+        refuse_unused(tables, TableSpec.from_dict(tables).without_effect())
     out = out or _default_place(chosen)
-    asked = Asked(
+    request = Request(
         RunFolder(out, resume, overwrite),
         chosen,
         device,
@@ -198,9 +197,9 @@ def command(
         keep_graph,
     )
     if workers is not None and launches(workers):
-        check(asked)
-        raise typer.Exit(launch(asked, context.find_root().obj, workers, 3 if max_restarts is None else max_restarts))
-    run(asked)
+        check(request)
+        raise typer.Exit(launch(request, context.find_root().obj, workers, 3 if max_restarts is None else max_restarts))
+    run(request)
 
 
 def _default_place(chosen: "Settings") -> Path:
@@ -210,8 +209,8 @@ def _default_place(chosen: "Settings") -> Path:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the command line asks for."""
+class Request:
+    """A parsed command line."""
 
     folder: RunFolder
     chosen: "Settings"
@@ -222,41 +221,41 @@ class Asked:
 
 
 def launches(workers: int) -> bool:
-    """Whether this process has to start the workers; those that torch has started know their number already."""
+    """Whether this process starts the workers. Processes started by torchrun do not."""
     if workers < 1:
         raise ConfigError(f"--workers must be at least 1; got {workers}")
     return workers > 1 and "WORLD_SIZE" not in os.environ
 
 
-def check(asked: Asked) -> None:
-    """What can be known to be wrong before any worker is started."""
-    asked.chosen.config()
-    _check_data(asked.chosen)
-    asked.folder.check()
+def check(request: Request) -> None:
+    """Checks before any worker starts."""
+    request.chosen.config()
+    _check_data(request.chosen)
+    request.folder.check()
 
 
-def launch(asked: Asked, arguments: Sequence[str], workers: int, max_restarts: int) -> int:
+def launch(request: Request, arguments: Sequence[str], workers: int, max_restarts: int) -> int:
 
     with working("loading torch"):
         from graphsage.cluster import launch as launcher
     try:
         return launcher.launch(arguments, workers, max_restarts, say)
     finally:
-        asked.folder.end()
+        request.folder.end()
 
 
-def run(asked: Asked) -> None:
+def run(request: Request) -> None:
 
     if "WORLD_SIZE" not in os.environ:  # a single rank reports mistakes before it loads torch
-        check(asked)
+        check(request)
     with working("loading torch"):
         from graphsage.cluster.ranks import device_of_rank, join
         from graphsage.training.train import choose_device
-    if choose_device(asked.device).type == "cpu" and asked.chosen.values.get("tf32"):
+    if choose_device(request.device).type == "cpu" and request.chosen.values.get("tf32"):
         say("warning: --tf32 has no effect on a CPU")
-    with join(asked.device, asked.rank_timeout) as ranks:
+    with join(request.device, request.rank_timeout) as ranks:
         try:
-            _train(asked, device_of_rank(asked.device), ranks)
+            _train(request, device_of_rank(request.device), ranks)
         except GraphSageError as error:
             if ranks.rank and error.reported is None:
                 error.reported = True  # all ranks read the same data: rank 0 reports the same error
@@ -265,7 +264,7 @@ def run(asked: Asked) -> None:
 
 @dataclass
 class _Start:
-    """What rank 0 finds out for all of them, and what it alone remembers."""
+    """What rank 0 reads for all ranks. `place` and `about` stay on rank 0."""
 
     config: "Config"
     resume: bool
@@ -273,16 +272,16 @@ class _Start:
     about: dict[str, Any]
 
 
-def _train(asked: Asked, device: str, ranks: "Ranks") -> None:
+def _train(request: Request, device: str, ranks: "Ranks") -> None:
     from graphsage.cluster.ranks import job
     from graphsage.training.loop import Interrupted
     from graphsage.training.train import train
 
-    start, data, split_name = _start(asked, ranks)
-    out = asked.folder.path
+    start, data, split_name = _start(request, ranks)
+    out = request.folder.path
 
     def begin() -> None:
-        asked.folder.begin(job(), start.resume)
+        request.folder.begin(job(), start.resume)
         write_run_file(out / RUN_FILE, start.config, start.place, split_name)
 
     try:
@@ -299,17 +298,17 @@ def _train(asked: Asked, device: str, ranks: "Ranks") -> None:
                 on_note=say,
                 about=start.about | {"split": split_name},
                 ranks=ranks,
-                keep_graph=asked.keep_graph,
+                keep_graph=request.keep_graph,
             )
     except Interrupted:
         if ranks.rank == 0:
             say(f"interrupted; continue with --resume (graphsage train --out {out} --resume)")
         raise typer.Exit(130) from None
     if ranks.rank == 0:
-        _report(out, data, split_name, model, asked.json)
+        _report(out, data, split_name, model, request.json)
 
 
-def _start(asked: Asked, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
+def _start(request: Request, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
     """Open the data and find out whether to resume, once for all ranks."""
     from graphsage.cluster.ranks import job, restarts
     from graphsage.training.config import Config
@@ -317,10 +316,10 @@ def _start(asked: Asked, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
     starts: list[_Start] = []
 
     def open_it() -> "tuple[Dataset, str]":
-        config = asked.chosen.config()
-        _check_data(asked.chosen)
-        resume = asked.folder.resumes(job(), restarts())
-        data, split_name, place, about = _open(asked.chosen, config.task)
+        config = request.chosen.config()
+        _check_data(request.chosen)
+        resume = request.folder.resumes(job(), restarts())
+        data, split_name, place, about = _open(request.chosen, config.task)
         form = "" if config.form is None else f"{config.form} form, "
         shared = "" if ranks.count == 1 else f", {ranks.count} workers"
         say(
@@ -335,14 +334,14 @@ def _start(asked: Asked, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
         return starts[0], data, split_name
     from graphsage.cluster.ranks import share_data
 
-    data, split_name = share_data(ranks, open_it, _graph_folder(asked.chosen.data), asked.folder.path)
-    told = json_text.loads(
+    data, split_name = share_data(ranks, open_it, _graph_folder(request.chosen.data), request.folder.path)
+    sent = json_text.loads(
         ranks.first(
             lambda: json_text.dumps({"config": starts[0].config.as_dict(), "resume": starts[0].resume}).encode()
         )
     )
     if not starts:
-        starts.append(_Start(Config.from_dict(told["config"]), told["resume"], "", {}))
+        starts.append(_Start(Config.from_dict(sent["config"]), sent["resume"], "", {}))
     return starts[0], data, split_name
 
 
@@ -355,10 +354,7 @@ def _graph_folder(data: str | None) -> Path | None:
 
 def _check_data(chosen: "Settings") -> None:
     if chosen.data is None and not chosen.tables:
-        raise ConfigError(
-            "say what to train on: graphsage train DATA --out RUN; DATA may be setmm, a folder or a prefix, or give "
-            "--nodes and --edges"
-        )
+        raise ConfigError("nothing to train on: give DATA (setmm, a folder or a prefix), or --nodes and --edges")
 
 
 def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str, Any], dict[str, Any]]":

@@ -32,7 +32,7 @@ def copy_store(source: Path, manifest: Manifest, journal: Journal, target: Path)
     from graphsage.live.store import Version
 
     if target.exists():
-        raise OutputError(f"{target} is already there; choose another folder")
+        raise OutputError(f"{target} already exists; choose another folder")
     with atomic_folder(target) as temporary:
         shutil.copytree(source / manifest.folder, temporary / manifest.folder)
         journal.copy_to(temporary / JOURNAL)
@@ -58,7 +58,7 @@ def restore(source: Path, target: Path) -> Report:
     """Make a store of a backup, after verifying it; the backup stays as it is."""
     verify(source)
     if target.exists():
-        raise OutputError(f"{target} is already there; move it away first, or choose another folder")
+        raise OutputError(f"{target} already exists; move it away first, or choose another folder")
     backup(source, target)
     (target / "lock").unlink(missing_ok=True)
     return verify(target)

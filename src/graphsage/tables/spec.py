@@ -136,17 +136,13 @@ class TableSpec:
             if getattr(self, name) != type(self).__dataclass_fields__[name].default and not getattr(self, of):
                 raise ConfigError(f"{setting(name)} has no effect without {setting(of)}; name that column too")
 
-    def unused(self) -> dict[str, str]:
+    def without_effect(self) -> dict[str, str]:
         """Settings without effect beside the others, and what they apply to."""
         found: dict[str, str] = {}
-        if not self.text:
-            found |= dict.fromkeys(("text_method", "text_dim", "text_model"), f"to {setting('text')}")
-        elif self.text_method in ("tfidf", "word2vec"):
+        if self.text_method in ("tfidf", "word2vec"):
             found["text_model"] = f"to {setting('text_method', 'vectors')} or sentences"
         else:
             found["text_dim"] = f"to {setting('text_method', 'tfidf')} or word2vec"
-        if self.label is None:
-            found |= dict.fromkeys(("label_separator", "multilabel"), f"to {setting('label')}")
         if self.time is None and self.edge_time is None:
             found["time_order"] = f"to {setting('time')} and {setting('edge_time')}"
         if self.nodes is None:

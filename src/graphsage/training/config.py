@@ -221,24 +221,6 @@ class Config:
         filled = {name: value for name, value in choices.items() if getattr(self, name) is None}
         return dataclasses.replace(self, **filled) if filled else self
 
-    def unused(self) -> dict[str, str]:
-        """Settings without effect beside the others, and what they apply to."""
-        found: dict[str, str] = {}
-        if self.task == "supervised":
-            walks = f"to {setting('task', 'unsupervised')} or joint"
-            found |= dict.fromkeys(("num_walks", "walk_length", "num_negatives", "negatives_per_pair"), walks)
-        if self.task == "unsupervised":
-            found["head_scale"] = f"to {setting('task', 'supervised')} or joint"
-        if self.task != "joint":
-            found["supervised_weight"] = f"to {setting('task', 'joint')}"
-        if self.aggregator in ("mean", "gcn"):
-            found |= dict.fromkeys(("hidden_dim", "depth"), f"to {setting('aggregator', 'pool')}, meanpool or lstm")
-        if self.aggregator == "gcn":
-            found["combine"] = "to aggregators that keep a node apart from its neighbors, not to gcn"
-        if self.max_degree is None:
-            found["cap"] = f"with a limit, {setting('max_degree')}"
-        return found
-
     def encoder(self) -> "EncoderConfig":
         """The part of the settings that shapes the model."""
         from graphsage.model.encoder import EncoderConfig
