@@ -51,7 +51,7 @@ class StoreError(GraphSageError):
 
 
 class DataWarning(UserWarning):
-    """Data is read in a way that may not be meant, or not all of it is used."""
+    """A setting, table or column without effect, or data read in a way that may not be meant."""
 
 
 class LostRankError(GraphSageError):

@@ -14,7 +14,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from graphsage.datasets.dataset import Dataset
-from graphsage.errors import ConfigError, DataError, setting
+from graphsage.errors import ConfigError, DataError, DataWarning, setting
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.features.scaler import fit_scaler
 from graphsage.graph.build import check_graph
@@ -75,7 +75,7 @@ def train(
         raise ConfigError(f"give settings in config or one by one, not both; got config and {', '.join(settings)}")
     config = (config or Config.from_dict(settings)).resolved()
     for sentence in config.without_effect() if ranks.rank == 0 else ():
-        warnings.warn(sentence, stacklevel=2)
+        warnings.warn(sentence, DataWarning, stacklevel=2)
     run = set_up(data, split, config, choose_device(device), about or {}, ranks)
     model, folder = run.model, None if out is None or ranks.rank else Path(out)
     validate = _validator(model, run.graph, run.split)
