@@ -110,8 +110,9 @@ def prepare(row: Row, folder: Path, device: str, cleanup: contextlib.ExitStack) 
     part = torch.full((len(arrays["labels"]),), 2, dtype=torch.uint8)
     part[arrays.pop("train")] = 0
     graph = Graph(arrays.pop("indptr"), arrays.pop("indices"), **arrays, directed=True)
-    uncapped: dict[str, Any] = {} if row.task == "live" else {"max_degree": None}
-    config = Config(**uncapped, **row.settings).resolved()
+    live = {"form": "paper", "cap": "row", "max_degree": 128}  # defaults of the cap differ between commits
+    cap: dict[str, Any] = live if row.task == "live" else {"max_degree": None}
+    config = Config(**cap, **row.settings).resolved()
     run = find("set_up")(graph, Split(part), config, torch.device(device), {})
     if row.task == "step":
         return _step(run, config, cleanup)
