@@ -235,7 +235,13 @@ def test_ctrl_c_keeps_what_was_tried(data: Path, space: Path, tmp_path: Path) ->
         "--out",
         str(tmp_path / "out"),
     ]
-    sweeping = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    sweeping = subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )
     running = tmp_path / "out" / "running" / "0"
     end = time.monotonic() + 120
     try:
