@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphsage.atomic import is_free
-from graphsage.cli.options import App, Json, converted, with_tables
+from graphsage.cli.options import App, Json, argument, converted, option, with_tables
 from graphsage.cli.output import data_summary, print_columns, print_json, row_progress, say, working
 from graphsage.errors import ConfigError, OutputError, refuse_unused
 from graphsage.tables.spec import TableSpec
@@ -64,9 +64,7 @@ def tables(
     memory: Annotated[str, typer.Option("--memory", help="Memory limit, such as 3GB.", metavar="SIZE")] = "4GB",
     feature_type: Annotated[
         str | None,
-        typer.Option(
-            "--feature-type", help="Dtype of the features.", metavar="float32|float16", show_default="float32"
-        ),
+        option("--feature-type", "Dtype of the features.", "float32|float16", "float32"),
     ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -124,45 +122,31 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of the random samples.")
 def reddit(
     submissions: Annotated[
         Path,
-        typer.Option(
-            "--submissions", metavar="FILE", show_default=False, help="A month's posts, such as RS_2014-09.zst."
-        ),
+        option("--submissions", "A month's posts, such as RS_2014-09.zst.", "FILE"),
     ],
     comments: Annotated[
         Path,
-        typer.Option(
-            "--comments", metavar="FILE", show_default=False, help="The month's comments, such as RC_2014-09.zst."
-        ),
+        option("--comments", "The month's comments, such as RC_2014-09.zst.", "FILE"),
     ],
     text_model: Annotated[
         Path,
-        typer.Option(
-            "--text-model", metavar="FILE", show_default=False, help="Word vectors in GloVe's or word2vec's format."
-        ),
+        option("--text-model", "Word vectors in GloVe's or word2vec's format.", "FILE"),
     ],
     rank_comments: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--rank-comments",
-            metavar="PATTERN",
-            show_default=False,
-            help="A year's comments, such as 'RC_2014-*.zst': keeps the communities ranked 11 to 50.",
+            "A year's comments, such as 'RC_2014-*.zst': keeps the communities ranked 11 to 50.",
+            "PATTERN",
         ),
     ] = None,
     communities: Annotated[
         Path | None,
-        typer.Option(
-            "--communities",
-            metavar="FILE",
-            show_default=False,
-            help="File with one community per line.",
-        ),
+        option("--communities", "File with one community per line.", "FILE"),
     ] = None,
     max_degree: Annotated[
         int | None,
-        typer.Option(
-            "--max-degree", min=1, show_default="all edges", help="Keep at most this many random edges per post."
-        ),
+        option("--max-degree", "Keep at most this many random edges per post.", default="all edges", min=1),
     ] = None,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("reddit"),
@@ -206,16 +190,10 @@ def reddit(
 def citation(
     nodes: Annotated[
         Path,
-        typer.Option(
-            "--nodes", metavar="FILE", show_default=False, help="Table of papers: id, field, year and abstract."
-        ),
+        option("--nodes", "Table of papers: id, field, year and abstract.", "FILE"),
     ],
-    edges: Annotated[
-        Path, typer.Option("--edges", metavar="FILE", show_default=False, help="Table of citations: source and target.")
-    ],
-    fields: Annotated[
-        str, typer.Option("--fields", metavar="A,B,...", show_default="all", help="Only papers of these fields.")
-    ] = "",
+    edges: Annotated[Path, option("--edges", "Table of citations: source and target.", "FILE")],
+    fields: Annotated[str, option("--fields", "Only papers of these fields.", "A,B,...", "all")] = "",
     label: Annotated[str, typer.Option("--label", help="Column of the field.", metavar="COLUMN")] = "field",
     year: Annotated[str, typer.Option("--year", help="Column of the year.", metavar="COLUMN")] = "year",
     text: Annotated[str, typer.Option("--text", help="Columns of text.", metavar="COLUMN,...")] = "abstract",
@@ -268,30 +246,15 @@ def citation(
 def ppi(
     tissues: Annotated[
         list[str],
-        typer.Option(
-            "--tissues",
-            metavar="PATTERN",
-            show_default=False,
-            help="Edge lists, one per tissue, such as 'tissues/*.edgelist'.",
-        ),
+        option("--tissues", "Edge lists, one per tissue, such as 'tissues/*.edgelist'.", "PATTERN"),
     ],
     features: Annotated[
         list[str],
-        typer.Option(
-            "--features",
-            metavar="PATTERN",
-            show_default=False,
-            help="Gene sets (GMT) that become features; may be repeated.",
-        ),
+        option("--features", "Gene sets (GMT) that become features; may be repeated.", "PATTERN"),
     ],
     labels: Annotated[
         list[str],
-        typer.Option(
-            "--labels",
-            metavar="PATTERN",
-            show_default=False,
-            help="Ontology terms (GMT) that become labels; may be repeated.",
-        ),
+        option("--labels", "Ontology terms (GMT) that become labels; may be repeated.", "PATTERN"),
     ],
     min_share: Annotated[float, typer.Option("--min-share", help="Least fraction of proteins per feature.")] = 0.1,
     train_graphs: Annotated[int, typer.Option("--train-graphs", help="Graphs to train on.", min=1)] = 20,
@@ -371,9 +334,7 @@ def _words(text: str) -> tuple[str, ...]:
 def setmm_command(
     source: Annotated[
         Path,
-        typer.Option(
-            "--from", help="The database set.mm (Debian: metamath-databases).", metavar="FILE", show_default=False
-        ),
+        option("--from", "The database set.mm (Debian: metamath-databases).", "FILE"),
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder to write.", metavar="FOLDER")] = Path("setmm-built"),
     json: Json = False,
@@ -399,21 +360,11 @@ def setmm_command(
 def debian_command(
     packages: Annotated[
         list[str],
-        typer.Option(
-            "--packages",
-            metavar="RELEASE=FILE",
-            show_default=False,
-            help="A release's Packages.xz; repeat, oldest release first.",
-        ),
+        option("--packages", "A release's Packages.xz; repeat, oldest release first.", "RELEASE=FILE"),
     ],
     translations: Annotated[
         list[str] | None,
-        typer.Option(
-            "--translations",
-            metavar="RELEASE=FILE",
-            show_default=False,
-            help="Its Translation-en.bz2 with the long descriptions; may be repeated.",
-        ),
+        option("--translations", "Its Translation-en.bz2 with the long descriptions; may be repeated.", "RELEASE=FILE"),
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for nodes.csv and edges.csv.", metavar="FOLDER")] = Path(
         "debian"
@@ -485,9 +436,9 @@ def _where(file: str) -> str:
 def convert_command(
     source: Annotated[
         str,
-        typer.Argument(help="Data in any format that `graphsage data list` names.", metavar="IN", show_default=False),
+        argument("IN", "Data in any format that `graphsage data list` names."),
     ],
-    out: Annotated[Path, typer.Argument(help="Graph folder to write.", metavar="OUT", show_default=False)],
+    out: Annotated[Path, argument("OUT", "Graph folder to write.")],
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:

@@ -3,8 +3,9 @@
 import filecmp
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +20,7 @@ from graphsage.cli.options import (
     NodeIds,
     OtherData,
     Run,
+    option,
 )
 from graphsage.cli.output import block_progress, print_json, say, working
 from graphsage.cli.runs import Opened, load_run, open_run
@@ -34,19 +36,17 @@ if TYPE_CHECKING:
 PANEL = "Graphs larger than memory"
 
 
-def _option(flag: str, help: str, metavar: str, default: str | bool = False) -> Any:
-    return typer.Option(flag, help=help, metavar=metavar, rich_help_panel=PANEL, show_default=default)
+_option = partial(option, rich_help_panel=PANEL)
 
 
 def embed_command(
     run: Run,
     out: Annotated[
         Path,
-        typer.Option(
+        option(
             "--out",
-            help="File to write: .parquet, .npy (with the ids in FILE.ids.json), .csv, or .txt in word2vec's format.",
-            metavar="FILE",
-            show_default=False,
+            "File to write: .parquet, .npy (with the ids in FILE.ids.json), .csv, or .txt in word2vec's format.",
+            "FILE",
         ),
     ],
     data: OtherData = None,
@@ -122,9 +122,7 @@ def embed_command(
 
 def predict_command(
     run: Run,
-    out: Annotated[
-        Path, typer.Option("--out", help="File to write: .parquet or .csv.", metavar="FILE", show_default=False)
-    ],
+    out: Annotated[Path, option("--out", "File to write: .parquet or .csv.", "FILE")],
     data: OtherData = None,
     node_ids: NodeIds = None,
     new_nodes: NewNodes = None,

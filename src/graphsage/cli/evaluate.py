@@ -2,9 +2,7 @@
 
 from typing import Annotated
 
-import typer
-
-from graphsage.cli.options import Device, Inference, Json, OtherData, Part, Run
+from graphsage.cli.options import Device, Inference, Json, OtherData, Part, Run, option
 from graphsage.cli.output import block_progress, print_facts, print_json, say
 from graphsage.cli.runs import open_run
 from graphsage.errors import ConfigError
@@ -16,7 +14,7 @@ def command(
     part: Part = "test",
     split_name: Annotated[
         str | None,
-        typer.Option("--split", help="Which of the data's splits.", metavar="NAME", show_default="the run's own"),
+        option("--split", "Which of the data's splits.", "NAME", "the run's own"),
     ] = None,
     inference: Inference = None,
     device: Device = "auto",

@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from graphsage.cli.options import Json
+from graphsage.cli.options import Json, argument
 from graphsage.cli.output import print_columns, print_facts, print_json, shortened, working
 from graphsage.cli.runs import holds_run
 from graphsage.cli.settings import RUN_FILE, from_file
@@ -19,7 +17,7 @@ TOP = 10
 def command(
     what: Annotated[
         str,
-        typer.Argument(help="A run's folder, or data as in `graphsage train`.", metavar="RUN|DATA", show_default=False),
+        argument("RUN|DATA", "A run's folder, or data as in `graphsage train`."),
     ],
     json: Json = False,
 ) -> None:

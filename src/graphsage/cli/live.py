@@ -4,16 +4,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from graphsage.cli.options import App, Json, OtherData, Run
+from graphsage.cli.options import App, Json, OtherData, Run, argument
 from graphsage.cli.output import print_facts, print_json, working
 from graphsage.cli.runs import open_run
 
 app = App(help="A live graph's folder: create, backup, restore, compact, verify.", no_args_is_help=False)
 
-Store = Annotated[Path, typer.Argument(help="Folder of a live graph.", metavar="FOLDER", show_default=False)]
-Copy = Annotated[Path, typer.Argument(help="Folder to create.", metavar="TO", show_default=False)]
+Store = Annotated[Path, argument("FOLDER", "Folder of a live graph.")]
+Copy = Annotated[Path, argument("TO", "Folder to create.")]
 
 
 def _report(report: object, json: bool) -> None:

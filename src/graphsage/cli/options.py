@@ -75,54 +75,44 @@ def _escaped(text: str) -> str:
     return _TAG.sub(r"\1\1\\\2", text)
 
 
+def option(flag: str, help: str, metavar: str | None = None, default: str | bool = False, **settings: Any) -> Any:
+    """An option whose help names no default, or `default`."""
+    return typer.Option(flag, help=help, metavar=metavar, show_default=default, **settings)
+
+
+def argument(metavar: str, help: str, default: str | bool = False) -> Any:
+    return typer.Argument(help=help, metavar=metavar, show_default=default)
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Device = Annotated[str, typer.Option("--device", help="Where to compute.", metavar="auto|cpu|cuda")]
 Inference = Annotated[
     str | None,
-    typer.Option(
-        "--inference",
-        help="Embed from all neighbors or from a sample.",
-        metavar="exact|sampled",
-        show_default="the model's own",
-    ),
+    option("--inference", "Embed from all neighbors or from a sample.", "exact|sampled", "the model's own"),
 ]
-Run = Annotated[Path, typer.Argument(help="Folder that `graphsage train` wrote.", metavar="RUN", show_default=False)]
+Run = Annotated[Path, argument("RUN", "Folder that `graphsage train` wrote.")]
 OtherData = Annotated[
     str | None,
-    typer.Argument(help="Data to use, also data the model never saw.", metavar="DATA", show_default="the run's own"),
+    argument("DATA", "Data to use, also data the model never saw.", "the run's own"),
 ]
 NodeIds = Annotated[
     str | None,
-    typer.Option(
-        "--node-ids", help="File with one node id per line; - reads stdin.", metavar="FILE", show_default="all nodes"
-    ),
+    option("--node-ids", "File with one node id per line; - reads stdin.", "FILE", "all nodes"),
 ]
 NewNodes = Annotated[
     str | None,
-    typer.Option(
-        "--new-nodes",
-        help="Table of nodes that arrived after training; only they are written.",
-        metavar="FILE",
-        show_default=False,
-    ),
+    option("--new-nodes", "Table of nodes that arrived after training; only they are written.", "FILE"),
 ]
 NewEdges = Annotated[
     str | None,
-    typer.Option(
-        "--new-edges",
-        help="Table of their edges, to old nodes and among themselves.",
-        metavar="FILE",
-        show_default=False,
-    ),
+    option("--new-edges", "Table of their edges, to old nodes and among themselves.", "FILE"),
 ]
 NewVectors = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--new-vectors",
-        help="A .npy or sparse .npz file with one row per new node, for each vector file of the training. "
-        "May be repeated.",
-        metavar="FILE",
-        show_default=False,
+        "A .npy or sparse .npz file with one row per new node, for each vector file of the training. May be repeated.",
+        "FILE",
     ),
 ]
 NewOnly = Annotated[bool, typer.Option("--new-only", help="Make a graph of the new rows only.")]
@@ -176,7 +166,7 @@ def with_settings(
         of_type, flag = _types(hints[field.name])[0], option_name(field.name)
         known = (choices or {}).get(field.name, ())
         metavar = "NAME" if field.name in repeated else _metavar(hints[field.name], field.default)
-        option = typer.Option(
+        made_option = typer.Option(
             f"{flag}/--no-{flag[2:]}" if of_type is bool else flag,
             help=docs[field.name],
             rich_help_panel=panel,
@@ -184,11 +174,11 @@ def with_settings(
             show_default=(defaults or {}).get(field.name) or shown(field.default) or False,
             autocompletion=_completion(known) if known else None,
         )
-        annotation: Any = Annotated[str | None, option]
+        annotation: Any = Annotated[str | None, made_option]
         if of_type is bool:
-            annotation = Annotated[bool | None, option]
+            annotation = Annotated[bool | None, made_option]
         elif field.name in repeated:
-            annotation = Annotated[list[str] | None, option]
+            annotation = Annotated[list[str] | None, made_option]
         made.append(inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
     assert not panel_of, f"{of.__name__} has no field {', '.join(panel_of)}"
 
@@ -259,7 +249,7 @@ def converted(of: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _completion(known: Sequence[str]) -> Callable[[], list[str]]:
-    return lambda: list(known)
+    return lambda: list(known)  # typer refuses a partial
 
 
 def _types(hint: Any) -> tuple[Any, bool]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsage.cli.options import Json, converted, shown, with_settings
+from graphsage.cli.options import Json, converted, option, shown, with_settings
 from graphsage.cli.output import print_facts, print_json, working
 from graphsage.errors import ConfigError, one_of
 from graphsage.training.config import CHOICES, Config
@@ -18,7 +18,7 @@ UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 def _option(flag: str, help: str, panel: str, metavar: str | None = None, default: str | bool = True) -> Any:
-    return typer.Option(flag, help=help, rich_help_panel=panel, metavar=metavar, show_default=default)
+    return option(flag, help, metavar, default, rich_help_panel=panel)
 
 
 @with_settings(Config, {MODEL: ("aggregator", "sample_sizes", "dim", "hidden_dim", "batch_size")})

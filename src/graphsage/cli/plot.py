@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphsage.cli.options import Device, Inference, Json, OtherData, Part, Run
+from graphsage.cli.options import Device, Inference, Json, OtherData, Part, Run, option
 from graphsage.cli.output import block_progress, print_json, working
 from graphsage.cli.runs import Opened, open_run
 from graphsage.errors import ConfigError, one_of
@@ -15,12 +15,7 @@ def command(
     run: Run,
     out: Annotated[
         Path,
-        typer.Option(
-            "--out",
-            help="File to write: .png, or .html to move around in, offline.",
-            metavar="FILE",
-            show_default=False,
-        ),
+        option("--out", "File to write: .png, or .html to move around in, offline.", "FILE"),
     ],
     data: OtherData = None,
     part: Part = "all",

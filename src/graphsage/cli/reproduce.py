@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphsage.cli.options import Device, Json
+from graphsage.cli.options import Device, Json, argument, option
 from graphsage.cli.output import print_json, say, working
 from graphsage.errors import ConfigError
 
@@ -14,21 +14,19 @@ def command(
     context: typer.Context,
     what: Annotated[
         str,
-        typer.Argument(
-            help="all, table1, figure2a, figure2b, depth, figure3, pooling, rotation, theory, facts, wilcoxon, claims "
+        argument(
+            "WHAT",
+            "all, table1, figure2a, figure2b, depth, figure3, pooling, rotation, theory, facts, wilcoxon, claims "
             "or report.",
-            metavar="WHAT",
-            show_default=False,
         ),
     ],
     data: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--data",
-            metavar="NAME[=PATH]",
-            show_default=False,
-            help="Data: setmm (built in, stands in for the citation graph), ppi=PATH, reddit=PATH, debian=FOLDER, or "
+            "Data: setmm (built in, stands in for the citation graph), ppi=PATH, reddit=PATH, debian=FOLDER, or "
             "any name with a path that `graphsage train` reads. May be repeated.",
+            "NAME[=PATH]",
         ),
     ] = None,
     profile: Annotated[
@@ -40,47 +38,41 @@ def command(
         ),
     ] = "quick",
     seeds: Annotated[
-        int | None, typer.Option("--seeds", help="Seeds per chosen setting.", min=1, show_default="quick 1, full 5")
+        int | None, option("--seeds", "Seeds per chosen setting.", default="quick 1, full 5", min=1)
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", help="Folder for results, pictures, report and trials.", metavar="FOLDER")
     ] = Path("results"),
     jobs: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--jobs",
+            "Trials run at once, with one thread each; 1 gives one trial all threads.",
+            default="one a core; 1 on a GPU",
             min=1,
-            show_default="one a core; 1 on a GPU",
-            help="Trials run at once, with one thread each; 1 gives one trial all threads.",
         ),
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--minutes",
-            show_default="no end",
-            help="Time budget: skips trials expected to exceed it, by the longest earlier trial of the same label. "
+            "Time budget: skips trials expected to exceed it, by the longest earlier trial of the same label. "
             "Exit code 3 if trials are left. 0 runs no trial and rebuilds the results from the finished ones.",
+            default="no end",
         ),
     ] = None,
     only: Annotated[
         str,
-        typer.Option(
+        option(
             "--only",
-            metavar="WORD,...",
-            show_default=False,
-            help="Run a part of table1: tasks, forms and aggregators, such as supervised,paper,mean; yardsticks "
+            "Run a part of table1: tasks, forms and aggregators, such as supervised,paper,mean; yardsticks "
             "(baselines without training); deepwalk.",
+            "WORD,...",
         ),
     ] = "",
     rates: Annotated[
         str,
-        typer.Option(
-            "--rates",
-            metavar="LR,...",
-            show_default="all of the profile's",
-            help="Run only these learning rates of the sweeps.",
-        ),
+        option("--rates", "Run only these learning rates of the sweeps.", "LR,...", "all of the profile's"),
     ] = "",
     small: Annotated[bool, typer.Option("--small", help="Run only the small models of pool and LSTM.")] = False,
     no_deepwalk: Annotated[

@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from graphsage.cli.options import Device, Inference, Json, OtherData, Run
+from graphsage.cli.options import Device, Inference, Json, OtherData, Run, argument
 from graphsage.cli.output import block_progress, print_columns, print_json, say, working
 from graphsage.cli.runs import open_run
 
 
 def command(
     run: Run,
-    id: Annotated[str, typer.Argument(help="The node to look around.", metavar="ID", show_default=False)],
+    id: Annotated[str, argument("ID", "The node to look around.")],
     data: OtherData = None,
     k: Annotated[int, typer.Option("-k", "--count", help="How many nodes to show.", min=1)] = 10,
     inference: Inference = None,

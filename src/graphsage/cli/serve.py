@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphsage.cli.options import Inference, converted, with_settings
+from graphsage.cli.options import Inference, argument, converted, option, with_settings
 from graphsage.cli.output import say, working
 from graphsage.cli.runs import open_run
 from graphsage.errors import ConfigError
@@ -14,35 +14,21 @@ from graphsage.serving.settings import Settings
 
 @with_settings(Settings, {"Limits": ("max_waiting", "deadline", "compact_after")})
 def command(
-    run: Annotated[
-        Path | None, typer.Argument(help="Folder that `graphsage train` wrote.", metavar="RUN", show_default=False)
-    ] = None,
+    run: Annotated[Path | None, argument("RUN", "Folder that `graphsage train` wrote.")] = None,
     graph: Annotated[
         Path | None,
-        typer.Option(
-            "--graph",
-            help="Folder of the live graph; created from the run's data if it is missing.",
-            metavar="FOLDER",
-            show_default=False,
-        ),
+        option("--graph", "Folder of the live graph; created from the run's data if it is missing.", "FOLDER"),
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(
-            "--data",
-            help="Create the live graph from this data.",
-            metavar="DATA",
-            show_default=False,
-        ),
+        option("--data", "Create the live graph from this data.", "DATA"),
     ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve the demo's model; trains it if missing.")] = False,
     host: Annotated[str, typer.Option("--host", help="Address to bind.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
     api_keys: Annotated[
         Path | None,
-        typer.Option(
-            "--api-keys", help="File with lines `read KEY` and `write KEY`.", metavar="FILE", show_default=False
-        ),
+        option("--api-keys", "File with lines `read KEY` and `write KEY`.", "FILE"),
     ] = None,
     inference: Inference = None,
     map_method: Annotated[str, typer.Option("--map", help="Projection of the map.", metavar="pca|tsne")] = "pca",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsage.cli.options import Device, Json
+from graphsage.cli.options import Device, Json, argument, option
 from graphsage.cli.output import block_progress, data_summary, say, working
 from graphsage.cli.runs import lasting_name
 from graphsage.cli.settings import PAPER, Settings, read_space
@@ -21,48 +21,40 @@ MORE = 3  # exit code: there is more to do
 def command(
     data: Annotated[
         str | None,
-        typer.Argument(
-            help="Data, as for `graphsage train`; two tables go into the file of --space, under [data].",
-            metavar="DATA",
-            show_default="data of the file",
+        argument(
+            "DATA",
+            "Data, as for `graphsage train`; two tables go into the file of --space, under [data].",
+            "data of the file",
         ),
     ] = None,
     space: Annotated[
         str,
-        typer.Option(
+        option(
             "--space",
-            metavar="FILE|paper",
-            show_default=False,
-            help="TOML file with a table [space] of settings to search, or the grid of the paper's appendix.",
+            "TOML file with a table [space] of settings to search, or the grid of the paper's appendix.",
+            "FILE|paper",
         ),
     ] = "",
     trials: Annotated[int, typer.Option("--trials", help="How many settings to try.", min=1)] = 50,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", help="Folder for the trials and the results.", metavar="FOLDER", show_default="sweeps/DATA"
-        ),
+        option("--out", "Folder for the trials and the results.", "FOLDER", "sweeps/DATA"),
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option("--split", help="Which of the data's splits.", metavar="NAME", show_default="the data's own"),
+        option("--split", "Which of the data's splits.", "NAME", "the data's own"),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            show_default=False,
-            help="A setting for all trials, such as epochs=20. May be repeated.",
-        ),
+        option("--set", "A setting for all trials, such as epochs=20. May be repeated.", "NAME=VALUE"),
     ] = None,
     sampler: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--sampler",
-            metavar="tpe|random|grid",
-            show_default="tpe; the paper's space: grid",
-            help="tpe learns from earlier trials; grid tries all combinations in order.",
+            "tpe learns from earlier trials; grid tries all combinations in order.",
+            "tpe|random|grid",
+            "tpe; the paper's space: grid",
         ),
     ] = None,
     pruner: Annotated[
@@ -78,31 +70,21 @@ def command(
         int,
         typer.Option("--seeds", help="Train the winner with so many seeds and score it on test; 0 skips this.", min=0),
     ] = 1,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the sampler.", min=0, show_default="0")] = None,
+    seed: Annotated[int | None, option("--seed", "Seed of the sampler.", default="0", min=0)] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            "--jobs",
-            help="Trials run at once, each in a process.",
-            min=1,
-            show_default="1; with --ray all of the cluster",
-        ),
+        option("--jobs", "Trials run at once, each in a process.", default="1; with --ray all of the cluster", min=1),
     ] = None,
     ray: Annotated[
         str | None,
-        typer.Option(
-            "--ray",
-            metavar="ADDRESS|auto",
-            show_default=False,
-            help="Run the trials on this Ray cluster; all its machines must see FOLDER and DATA.",
+        option(
+            "--ray", "Run the trials on this Ray cluster; all its machines must see FOLDER and DATA.", "ADDRESS|auto"
         ),
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(
-            "--minutes",
-            show_default="no end",
-            help="Start no new trial after this many minutes; exit code 3 if trials are left.",
+        option(
+            "--minutes", "Start no new trial after this many minutes; exit code 3 if trials are left.", default="no end"
         ),
     ] = None,
     device: Device = "auto",

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphsage.cli.options import Device, Json, converted, option_name, shown_by, with_settings, with_tables
+from graphsage.cli.options import (
+    Device,
+    Json,
+    argument,
+    converted,
+    option,
+    option_name,
+    shown_by,
+    with_settings,
+    with_tables,
+)
 from graphsage.cli.output import TrainingDisplay, data_summary, print_json, say, working
 from graphsage.cli.runs import RunFolder, lasting_name
 from graphsage.cli.settings import RUN_FILE, Settings, write_run_file
@@ -65,42 +75,28 @@ def command(
     context: typer.Context,
     data: Annotated[
         str | None,
-        typer.Argument(
-            help="A built-in name (setmm), or a path in any format that `graphsage data list` names: a graph folder, a "
+        argument(
+            "DATA",
+            "A built-in name (setmm), or a path in any format that `graphsage data list` names: a graph folder, a "
             "GraphSAGE release prefix such as data/ppi, PyG's PPI folder and more.",
-            metavar="DATA",
-            show_default=False,
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            help="Folder for the run: model, graph, checkpoint, log.",
-            metavar="RUN",
-            show_default="runs/DATA-AGGREGATOR-SEED",
-        ),
+        option("--out", "Folder for the run: model, graph, checkpoint, log.", "RUN", "runs/DATA-AGGREGATOR-SEED"),
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option(
-            "--split",
-            help="Which of the data's splits; random and time work for most data.",
-            metavar="NAME",
-            show_default="the data's own",
-        ),
+        option("--split", "Which of the data's splits; random and time work for most data.", "NAME", "the data's own"),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", help="TOML file of settings; flags override it.", metavar="FILE", show_default=False),
+        option("--config", "TOML file of settings; flags override it.", "FILE"),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            show_default=False,
-            help="A setting by its name in the files of --config, such as cap=off. May be repeated.",
+        option(
+            "--set", "A setting by its name in the files of --config, such as cap=off. May be repeated.", "NAME=VALUE"
         ),
     ] = None,
     resume: Annotated[
@@ -109,43 +105,43 @@ def command(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in RUN.")] = False,
     keep_graph: Annotated[
         bool | None,
-        typer.Option(
+        option(
             "--keep-graph/--no-keep-graph",
-            show_default="up to 2 GiB",
-            help="Copy the graph into RUN, or keep only its path and a fingerprint.",
+            "Copy the graph into RUN, or keep only its path and a fingerprint.",
+            default="up to 2 GiB",
         ),
     ] = None,
     device: Device = "auto",
     json: Json = False,
     workers: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--workers",
+            "Processes on this machine that share every step. The model does not depend on their number.",
+            "N",
+            "1",
             rich_help_panel=RANKS,
-            show_default="1",
-            metavar="N",
-            help="Processes on this machine that share every step. The model does not depend on their number.",
         ),
     ] = None,
     max_restarts: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--max-restarts",
+            "Maximum restarts from the last checkpoint when a worker dies.",
+            "N",
+            "3",
             rich_help_panel=RANKS,
             min=0,
-            metavar="N",
-            show_default="3",
-            help="Maximum restarts from the last checkpoint when a worker dies.",
         ),
     ] = None,
     rank_timeout: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--rank-timeout",
+            "Stop when a worker does not answer for this long.",
+            "SECONDS",
+            "600",
             rich_help_panel=RANKS,
-            metavar="SECONDS",
-            show_default="600",
-            help="Stop when a worker does not answer for this long.",
         ),
     ] = None,
     **options: Any,
