@@ -87,7 +87,7 @@ def test_a_block_whose_worker_died_is_handed_out_again(fake: Any) -> None:
     assert sorted(done) == [0, 1, 2]
     assert ray.asked == 4
     assert dict(tasks.blocks_on) == {"a": 2, "b": 1}
-    assert said == ["warning: block 1 lost its worker (WorkerCrashedError); once more"]
+    assert said == ["warning: block 1 lost its worker (WorkerCrashedError); computing it again"]
 
 
 def test_a_block_that_always_kills_its_worker_stops_the_command(fake: Any) -> None:

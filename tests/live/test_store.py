@@ -67,7 +67,7 @@ def test_creating_twice_is_refused(live: LiveGraph) -> None:
         (Change((NodeChange("new"),)), DataError, r"nodes\[0\] is new and needs features"),
         (Change((NodeChange("new", features_of("x")[:2]),)), DataError, f"must have {WIDTH} features; got 2"),
         (Change((NodeChange("", features_of("x")),)), DataError, "id of 1 to 512"),
-        (Change((NodeChange("n0", label=3),)), DataError, "label that the graph does not know"),
+        (Change((NodeChange("n0", label=3),)), DataError, "label that is not a class of the graph"),
     ],
 )
 def test_a_change_that_cannot_be_made_is_refused_and_nothing_of_it_is_kept(

@@ -1,4 +1,4 @@
-"""Where the blocks of a whole-graph inference run: in this process, in others of this machine, or on Ray."""
+"""Run the blocks of whole-graph inference in this process, in a pool of processes, or on Ray."""
 
 import multiprocessing
 import os
@@ -12,7 +12,7 @@ from graphsage.errors import ConfigError, OutputError, setting
 from graphsage.inference.out_of_core.embed import Executor, InProcess
 from graphsage.inference.out_of_core.infer import infer_block
 
-DEATHS = 3  # in a row, without a block between them
+DEATHS = 3  # in a row without a finished block
 
 
 class ProcessPool:
@@ -33,7 +33,7 @@ class ProcessPool:
                     deaths = 0
                     on_done(futures[future])
             except BrokenProcessPool:
-                # The pool does not say whose block it was: all that are left are handed out again.
+                # The pool does not name the failed block: all remaining ones are submitted again.
                 self.close()
                 deaths += 1
                 if deaths == DEATHS:
@@ -43,7 +43,7 @@ class ProcessPool:
                         f"{setting('memory')}: it continues"
                     ) from None
                 if self.say is not None:
-                    self.say(f"warning: a worker died; {len(left):,} blocks of this stage are handed out again")
+                    self.say(f"warning: a worker died; {len(left):,} blocks of this stage are submitted again")
 
     def close(self) -> None:
         if self._pool is not None:
@@ -66,8 +66,8 @@ def _prepare(threads: int) -> None:
 
 @contextmanager
 def executor_for(ray: str | None, workers: int, memory: int, say: Callable[[str], None]) -> Iterator[Executor]:
-    """`ray` is a cluster's address ('auto' and 'local' too); without one, several workers are processes here.
-    `say` is told when a worker died and its blocks are computed again."""
+    """An executor on the cluster at the address `ray` (or 'auto', 'local'); by default, on processes of this machine.
+    `say` prints a warning for each worker that died."""
     if workers < 1:
         raise ConfigError(f"{setting('workers')} must be at least 1; got {workers}")
     if ray is not None:

@@ -1,4 +1,4 @@
-"""Several ranks on this machine: torch's launcher starts the same command once for each, and again when one dies."""
+"""Several ranks on this machine: torch's launcher starts one process per rank, and all again if one dies."""
 
 import logging
 import os
@@ -21,9 +21,9 @@ LOST, INTERRUPTED = 3, 130
 def launch(arguments: Sequence[str], workers: int, max_restarts: int, say: Callable[[str], None]) -> int:
     """Run `python -m graphsage ARGUMENTS` as `workers` ranks and return the exit code of the whole.
 
-    Mistakes and interrupts end it. A rank that was killed or lost makes all of them start again, `max_restarts` times.
+    Errors and interrupts end it. If a rank is killed or lost, all ranks restart, at most `max_restarts` times.
     """
-    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # it reports what we say in a sentence
+    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # `say` reports failures in one sentence
     job = uuid.uuid4().hex
     for attempt in range(max_restarts + 1):
         codes = _run(arguments, workers, job, attempt)
@@ -44,7 +44,7 @@ def launch(arguments: Sequence[str], workers: int, max_restarts: int, say: Calla
 
 
 def _run(arguments: Sequence[str], workers: int, job: str, attempt: int) -> Mapping[int, int]:
-    """Exit codes of the ranks that failed; a signal's number below zero."""
+    """Exit codes of the failed ranks; a signal's number is negative."""
     with tempfile.TemporaryDirectory(prefix="graphsage-") as logs, _environment(workers, job, attempt):
         config = LaunchConfig(
             min_nodes=1,
@@ -62,7 +62,7 @@ def _run(arguments: Sequence[str], workers: int, job: str, attempt: int) -> Mapp
         except ChildFailedError as error:
             return {rank: failure.exitcode for rank, failure in error.failures.items()}
         except SignalException:
-            return {0: INTERRUPTED}  # the ranks had the signal too, and have said what they made of it
+            return {0: INTERRUPTED}  # the ranks got the signal too and have reported it
     return {}
 
 
@@ -78,7 +78,7 @@ def _environment(workers: int, job: str, attempt: int) -> Iterator[None]:
     before = dict(os.environ)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads_of_rank(workers)))
     if sys.platform == "linux":
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all ranks are here: no name of this machine need be known
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # loopback needs no host name
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     os.environ[JOB], os.environ[RESTART] = job, str(attempt)
     try:

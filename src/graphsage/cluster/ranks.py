@@ -29,19 +29,19 @@ _WORKING, _DONE, _FAILED = range(3)
 
 
 def number_of_ranks() -> int:
-    """How many ranks torchrun has started; 1 where it has not."""
+    """Number of ranks that torchrun started; 1 without torchrun."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def restarts() -> int:
-    """How often this rank was started again after one had died, by `launch` or by torchrun."""
+    """Number of restarts after a rank died, by `launch` or by torchrun."""
     return int(os.environ.get(RESTART, "0")) + int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
 def job() -> str | None:
-    """What all attempts of one command share and no other command has; None where nobody would start it again.
+    """A name that all attempts of one command share, and no other command has; None if nothing restarts the command.
 
-    Over several machines that is the name which the user gave torchrun (--rdzv-id); on one, its process as well.
+    On several machines it is the --rdzv-id that the user gave torchrun. On one, it includes torchrun's process.
     """
     if JOB in os.environ or "TORCHELASTIC_RUN_ID" not in os.environ:
         return os.environ.get(JOB)
@@ -50,7 +50,7 @@ def job() -> str | None:
 
 
 def _began(pid: int) -> str:
-    """When a process began, in the system's own count: numbers of processes come again."""
+    """Start time of a process in clock ticks, because process ids are reused."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except OSError:
@@ -58,7 +58,7 @@ def _began(pid: int) -> str:
 
 
 def device_of_rank(name: str) -> str:
-    """The device that this rank takes: the GPUs of a machine go round among its ranks."""
+    """The device of this rank: the ranks of a machine take its GPUs in turn."""
     if number_of_ranks() == 1 or name not in ("auto", "cuda") or not torch.cuda.is_available():
         return name
     return f"cuda:{int(os.environ.get('LOCAL_RANK', '0')) % torch.cuda.device_count()}"
@@ -66,7 +66,7 @@ def device_of_rank(name: str) -> str:
 
 @contextmanager
 def join(device: str = "auto", timeout: float = TIMEOUT_SECONDS) -> Iterator[Ranks]:
-    """Meet the other ranks within the block; alone where torchrun has started no others.
+    """Form a group with the other ranks within the block; a single process if torchrun started no others.
 
     A rank that does not answer for `timeout` seconds is lost: the others stop with a LostRankError.
     """
@@ -89,12 +89,12 @@ def join(device: str = "auto", timeout: float = TIMEOUT_SECONDS) -> Iterator[Ran
 
 
 def _meet(backend: str, timeout: timedelta) -> None:
-    # Imported later (an optimizer's first step does), it keeps the group in its default arguments. The group then
-    # outlives `join`, and its threads abort the process when they let go of a tensor after Python has ended.
+    # A later import (by an optimizer's first step) would keep the group in its default arguments. The group would
+    # outlive `join`, and its threads would abort the process when they free a tensor after Python has ended.
     importlib.import_module("torch.distributed.nn")
     store, rank, count = next(dist.rendezvous("env://", timeout=timeout))  # type: ignore[attr-defined]
     if os.environ.get("GROUP_WORLD_SIZE", "1") == "1":
-        # torchrun keeps its store when it starts ranks again, and with it the addresses of those that died.
+        # torchrun keeps its store over restarts, with the addresses of dead ranks.
         store = dist.PrefixStore(f"attempt {restarts()}", store)  # type: ignore[attr-defined]
     dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=timeout)
 
@@ -105,7 +105,7 @@ def threads_of_rank(ranks: int) -> int:
 
 
 def _backend(device: str) -> str:
-    """NCCL refuses two ranks on one GPU; gloo takes them through the host's memory."""
+    """NCCL, or gloo if ranks share a GPU, which NCCL refuses."""
     shared = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) > max(torch.cuda.device_count(), 1)
     return "cpu:gloo,cuda:nccl" if device.startswith("cuda") and not shared and dist.is_nccl_available() else "gloo"
 
@@ -127,14 +127,14 @@ class Group:
         return bool(flags[0])
 
     def first(self, call: Callable[[], bytes]) -> bytes:
-        """Rank 0 says now and then that it is still at work, so that the others wait as long as it takes."""
+        """Rank 0 sends heartbeats during `call`, so that the other ranks wait for it without a limit."""
         if self.rank == 0:
             return self._work(call)
         while True:
-            kind, content = self._hear()
-            if kind == _DONE:
+            status, content = self._receive()
+            if status == _DONE:
                 return content
-            if kind == _FAILED:
+            if status == _FAILED:
                 raise _error(content)
 
     def _work(self, call: Callable[[], bytes]) -> bytes:
@@ -142,9 +142,9 @@ class Group:
             with self._heartbeat():
                 content = call()
         except GraphSageError as error:
-            self._say(_FAILED, json.dumps([type(error).__name__, str(error)]).encode())
+            self._send(_FAILED, json.dumps([type(error).__name__, str(error)]).encode())
             raise
-        self._say(_DONE, content)
+        self._send(_DONE, content)
         return content
 
     @contextmanager
@@ -152,9 +152,9 @@ class Group:
         done = threading.Event()
 
         def beat() -> None:
-            with suppress(LostRankError):  # whoever speaks next will find out
+            with suppress(LostRankError):  # the next message raises it
                 while not done.wait(self.timeout / 4):
-                    self._say(_WORKING)
+                    self._send(_WORKING)
 
         heart = threading.Thread(target=beat, daemon=True)
         heart.start()
@@ -164,13 +164,13 @@ class Group:
             done.set()
             heart.join()
 
-    def _say(self, kind: int, content: bytes = b"") -> None:
+    def _send(self, status: int, content: bytes = b"") -> None:
         with _contact(self.timeout):
-            dist.broadcast(torch.tensor([kind, len(content)]), 0)
+            dist.broadcast(torch.tensor([status, len(content)]), 0)
             if content:
                 dist.broadcast(torch.frombuffer(bytearray(content), dtype=torch.uint8), 0)
 
-    def _hear(self) -> tuple[int, bytes]:
+    def _receive(self) -> tuple[int, bytes]:
         head = torch.empty(2, dtype=torch.int64)
         with _contact(self.timeout):
             dist.broadcast(head, 0)
@@ -181,7 +181,7 @@ class Group:
 
 
 def _error(content: bytes) -> GraphSageError:
-    """What rank 0 raised; it has told the user already."""
+    """The error that rank 0 raised and has reported to the user."""
     name, message = json.loads(content)
     error: GraphSageError = getattr(errors, name, GraphSageError)(message)
     error.reported = True
@@ -190,7 +190,7 @@ def _error(content: bytes) -> GraphSageError:
 
 @contextmanager
 def _contact(timeout: float) -> Iterator[None]:
-    """Within the block, trouble between ranks is a LostRankError."""
+    """Turn errors of communication into a LostRankError."""
     try:
         yield
     except RuntimeError as error:
@@ -201,15 +201,15 @@ def _contact(timeout: float) -> Iterator[None]:
         ) from error
 
 
-SCRATCH = ".graph.part"  # in the run's folder; named as what a killed process leaves behind
+SCRATCH = ".graph.part"  # in the run's folder; named like other files of killed processes
 
 
 def share_data(
     ranks: Ranks, opened: Callable[[], tuple[Dataset, str]], folder: Path | None, run: Path
 ) -> tuple[Dataset, str]:
-    """What rank 0 has `opened`, a data set and the name of its split, as a graph folder that every rank maps.
+    """Share the data set and the name of the split that rank 0 `opened`, as a graph folder that every rank maps.
 
-    That is `folder` where the data is one. Other data is written once, below `run`, and removed when all have it open.
+    `folder` is the data's own graph folder. Without one, rank 0 writes a folder below `run` until all ranks map it.
     """
     mine: list[Dataset] = []
 
@@ -225,8 +225,8 @@ def share_data(
         mine.append(data)
         return json.dumps({"folder": str(place.absolute()), "split": name}).encode()
 
-    told = json.loads(ranks.first(prepare))
-    place = Path(told["folder"])
+    shared = json.loads(ranks.first(prepare))
+    place = Path(shared["folder"])
     try:
         data = load_folder(place)
     except DataError as error:
@@ -238,7 +238,7 @@ def share_data(
         raise mine_alone from error
     if mine:
         data = dataclasses.replace(mine[0], graph=data.graph, splits={**mine[0].splits, **data.splits})
-    ranks.any(False)  # everybody has it open
+    ranks.any(False)  # all ranks have it open
     if folder is None and ranks.rank == 0:
         shutil.rmtree(place, ignore_errors=True)
-    return data, told["split"]
+    return data, shared["split"]

@@ -1,6 +1,6 @@
 """A Ray cluster: connection, a pool with the interface of Python's own, and blocks of inference as tasks.
 
-A cluster is one that is running, or one that this process starts on this machine and ends with itself."""
+The cluster is already running, or this process starts one on this machine and stops it at its end."""
 
 import os
 import secrets
@@ -15,8 +15,8 @@ from graphsage.errors import ConfigError, GraphSageError, OutputError, setting
 
 def imported_ray(address: str) -> Any:
     if address == "local" and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
-        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # for the cluster that ends with this process
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that is started here tells nobody
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # for the cluster of this process
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that starts here sends no usage statistics
     try:
         import ray
     except ImportError as error:
@@ -25,16 +25,15 @@ def imported_ray(address: str) -> Any:
 
 
 def connect(ray: Any, address: str, cores: int | None = None) -> bool:
-    """Whether this call connected, and so has to disconnect. A cluster of this command's own has `cores` cores, or
-    all of this machine."""
+    """Whether this call connected, and so must disconnect. A local cluster has `cores` cores, or all cores."""
     if ray.is_initialized():
         return False
     own: dict[str, Any] = {}
-    if address == "local":  # at the loopback address: nobody outside this machine is to see it
+    if address == "local":  # at the loopback address, invisible to other machines
         own = {"num_cpus": cores, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
-    except Exception as error:  # Ray raises plain ones too, when a node does not come up
+    except Exception as error:  # Ray raises plain Exceptions too if a node does not start
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigError(
             f"no Ray cluster at {address!r} ({first:.200}); start one with `ray start --head`, "
@@ -43,11 +42,11 @@ def connect(ray: Any, address: str, cores: int | None = None) -> bool:
     return True
 
 
-RETRIES = 3  # of a task whose worker or machine was lost
+RETRIES = 3  # by Ray itself, of a task whose worker or machine was lost
 
 
 class RayPool(Executor):
-    """Tasks of one core each, and one GPU each where the cluster has some and `device` allows it."""
+    """Tasks of one core each, and of one GPU each if the cluster has GPUs and `device` allows them."""
 
     def __init__(self, address: str, device: str = "cpu", slots: int | None = None) -> None:
         self._ray = ray = imported_ray(address)
@@ -73,23 +72,22 @@ class RayPool(Executor):
             self._ray.shutdown()
 
 
-RETRIES = 3  # of a block whose worker died, by Ray itself
-LOST = 3  # times that a block is handed out anew after those
-_SILENCE = 60.0  # seconds without a finished block, after which it is asked whether anybody is left
+LOST = 3  # times that a block is submitted again after RETRIES
+_SILENCE = 60.0  # seconds without a finished block before a check for live machines
 
 
 class RayTasks:
     def __init__(self, address: str, workers: int, task_bytes: int, say: Callable[[str], None] | None = None) -> None:
-        """Tasks of one core and `task_bytes` each; a cluster of this command's own has room for `workers`."""
+        """Tasks of one core and `task_bytes` each; a local cluster has room for `workers`."""
         self.bytes, self.say = task_bytes, say
         self.blocks_on: Counter[str] = Counter()
-        """How many blocks each machine computed, by Ray's name for it."""
+        """Blocks computed per machine, by Ray's node id."""
         self._ray = imported_ray(address)
         self._connected = connect(self._ray, address, workers)
         self.slots = self._room()
 
     def _room(self) -> int:
-        """How many tasks run at once. One that fits nowhere would wait for ever."""
+        """Number of tasks that run at once. Without this check, a task that fits nowhere would wait forever."""
         machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         room = sum(int(min(each["CPU"], each.get("memory", 0) // self.bytes)) for each in machines)
         if not room:
@@ -131,7 +129,7 @@ class RayTasks:
                             f"with less {setting('memory')} or on other machines"
                         ) from error
                     if self.say is not None:
-                        self.say(f"warning: block {block} lost its worker ({type(error).__name__}); once more")
+                        self.say(f"warning: block {block} lost its worker ({type(error).__name__}); computing it again")
                     waiting[task.remote(str(folder), stage, block)] = block
                     continue
                 on_done(block)
@@ -139,7 +137,7 @@ class RayTasks:
     def _check_alive(self, left: int) -> None:
         try:
             alive = [node for node in self._ray.nodes() if node["Alive"]]
-        except Exception as error:  # whatever Ray says when its head is gone
+        except Exception as error:  # Ray's error if its head is gone
             raise OutputError(
                 f"the Ray cluster does not answer ({error!r:.200}); {left} blocks are left: run the same "
                 "command again, which continues, when it is back"
@@ -156,7 +154,7 @@ class RayTasks:
 
 
 def _infer_block(folder: str, stage: int, block: int) -> str:
-    """Returns the name of the machine."""
+    """Compute a block and return the id of the machine."""
     import ray
     import torch
 
@@ -168,7 +166,7 @@ def _infer_block(folder: str, stage: int, block: int) -> str:
 
 
 def _own(error: Any) -> Exception:
-    """Our own error out of Ray's wrapping, which carries the worker's traceback."""
+    """The GraphSageError within Ray's wrapper, or an OutputError."""
     cause = error.cause
     if isinstance(cause, GraphSageError):
         return cause

@@ -1,4 +1,4 @@
-"""A search for settings by one process, by several, or by the workers of a Ray cluster: all run the same loop."""
+"""Run a search for settings in one process, several processes or the workers of a Ray cluster, by the same loop."""
 
 import multiprocessing
 import os
@@ -16,7 +16,7 @@ from graphsage.training.search import Search, left, work
 from graphsage.training.trials import Result, Runner, Trial, TrialStore, die_with
 
 POLL_SECONDS = 0.5
-RESTARTS = 3  # of each worker; a trial that kills its process is given up after fewer
+RESTARTS = 3  # per worker; a trial that kills its process is abandoned earlier
 OnDone = Callable[[], None]
 
 
@@ -29,7 +29,7 @@ def run_search(
     deadline: float | None = None,
     on_done: OnDone = lambda: None,
 ) -> int:
-    """Make trials until there are enough or `deadline` (of time.time()) has passed; returns how many are left."""
+    """Run trials until all are done or `deadline` (by time.time()) has passed; return the number left."""
     store = search.open()
     if ray is not None:
         _on_ray(search, replace(scorer, threads=1), ray, deadline, on_done)
@@ -45,7 +45,7 @@ def run_search(
 def run_winner(
     search: Search, scorer: Scorer, settings: dict[str, Any], seeds: int, *, jobs: int = 1, ray: RayPool | None = None
 ) -> list[Result]:
-    """The chosen settings with each seed, now also scored on test. Each run is made once and kept."""
+    """Train the chosen settings with each seed and score them on test. Finished runs are kept."""
     runner = Runner(TrialStore(search.folder), scorer.result, jobs, pool=ray)
     return runner.run(Trial("winner", {**settings, "seed": seed}, experiment="winner") for seed in range(seeds))
 
@@ -72,7 +72,7 @@ def _in_processes(search: Search, scorer: Scorer, jobs: int, deadline: float | N
                             f"worker processes keep dying (exit code {worker.exitcode}); try fewer {setting('jobs')}"
                         )
                     workers.append(start())
-    finally:  # Ctrl-C, or an error: the next command makes their trials again
+    finally:  # after Ctrl-C or an error, the next command repeats their trials
         for worker in workers:
             worker.terminate()
         for worker in workers:
@@ -88,7 +88,7 @@ def _worker(search: Search, scorer: Scorer, deadline: float | None, parent: int)
 
 
 def _on_ray(search: Search, scorer: Scorer, ray: RayPool, deadline: float | None, on_done: OnDone) -> None:
-    """As many workers as the cluster has room for. Ray restarts a worker that it loses."""
+    """Run as many workers as the cluster has slots. Ray restarts lost workers."""
     here = socket.gethostname()
     futures = [ray.submit(_ray_worker, search, scorer, deadline, here) for _ in range(min(ray.slots, search.total))]
     while any(not future.done() for future in futures):

@@ -1,7 +1,7 @@
-"""Lists of neighbors over a generation: what differs, with the degree cap kept true by every change.
+"""Neighbor lists that differ from the generation. Every change keeps the degree cap.
 
-`lists` are whole, `shown` what the cap leaves of them; rows that are in neither are as below. Arrays are replaced,
-never changed, so that a copy of the dictionaries is a snapshot.
+`lists` hold all neighbors, `shown` the neighbors within the cap; other rows are read from the generation. Arrays are
+replaced, never changed, so a copy of the dictionaries is a snapshot.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _NOBODY: IntArray = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class Cap:
-    """How a model caps degrees."""
+    """The degree cap of a model."""
 
     max_degree: int | None
     kind: str
@@ -33,7 +33,7 @@ class Cap:
 
 
 class BaseCap:
-    """The surviving edges of a generation as a CSR, and the smallest priorities of every hub, ascending."""
+    """Edges of a generation within the cap as a CSR, and the ascending smallest priorities of every hub."""
 
     def __init__(self, graph: Graph, keys: IntArray, cap: Cap) -> None:
         self.rule = CapRule(cap.max_degree, cap.kind, cap.seed, graph.directed, cap.self_loops)
@@ -64,7 +64,7 @@ class Adjacency:
         return self._indices[self._indptr[row] : self._indptr[row + 1]]
 
     def capped(self, row: int) -> IntArray:
-        """Those that the degree cap leaves, ascending: what inference reads."""
+        """Neighbors within the degree cap, ascending; inference reads these."""
         found = self.shown.get(row)
         if found is not None:
             return found
@@ -90,7 +90,7 @@ class Adjacency:
         self.lists[row] = self.shown[row] = _NOBODY
 
     def join(self, source: int, target: int) -> None:
-        """The edge (source, target): the target hears from the source, and both from each other if undirected."""
+        """Add the edge (source, target): the source becomes a neighbor of the target, and vice versa if undirected."""
         pairs = [pair for pair in self._stored(source, target) if not _holds(self.neighbors(pair[0]), pair[1])]
         for row, other in pairs:
             self.lists[row] = _with(self.neighbors(row), other)
@@ -104,7 +104,7 @@ class Adjacency:
                 self.shown.setdefault(row, self.capped(row))
 
     def visit(self, row: int, others: list[int]) -> None:
-        """`join` for a row that is the last and still alone, with all of `others` (all different) at once."""
+        """Join the last row, still without edges, with all of `others` (distinct)."""
         if self._directed or len(others) > self._rule.limit:
             for other in others:
                 self.join(other, row)
@@ -127,7 +127,7 @@ class Adjacency:
         self.lists[row], self.shown[row] = np.array(others, np.int64), self._counted(row, np.array(heard, np.int64))
 
     def cut(self, source: int, target: int) -> None:
-        """Take the edge (source, target) away; nothing happens where there is none."""
+        """Remove the edge (source, target) if it exists."""
         pairs = [pair for pair in self._stored(source, target) if _holds(self.neighbors(pair[0]), pair[1])]
         for row, other in pairs:
             self.lists[row] = _without(self.neighbors(row), other)
@@ -136,7 +136,7 @@ class Adjacency:
             self._loosen(row, other)
 
     def isolate(self, row: int) -> None:
-        """Take away every edge that touches `row`."""
+        """Remove all edges of `row`."""
         for other in self._listed_by(row):
             if other != row:
                 self.lists[other] = _without(self.neighbors(other), row)
@@ -156,7 +156,7 @@ class Adjacency:
         return sorted(other for other in known if _holds(self.neighbors(other), row))
 
     def _stored(self, source: int, target: int) -> list[tuple[int, int]]:
-        """(row, neighbor) pairs that stand for an edge."""
+        """The (row, neighbor) pairs of an edge."""
         if self._directed or source == target:
             return [(target, source)]
         return [(target, source), (source, target)]
@@ -180,7 +180,7 @@ class Adjacency:
         return self._rule.best(torch.from_numpy(numbers)).numpy()
 
     def _counted(self, row: int, others: IntArray) -> IntArray:
-        """Those of `others` that count as neighbors of `row`."""
+        """The `others` that count as neighbors of `row`."""
         return others if self._rule.self_loops else _without(others, row)
 
     def _survives(self, row: int, other: int) -> bool:
@@ -192,7 +192,7 @@ class Adjacency:
         return limit == NO_THRESHOLD or self._rule.priority(self.key_of(row), self.key_of(other)) <= limit
 
     def _tighten(self, row: int, other: int) -> None:
-        """`other` was added to the list of `row`: the threshold may sink and push another neighbor out."""
+        """Update the cap after `other` joined `row`: a lower threshold may drop another neighbor."""
         everyone, limit = self._counted(row, self.neighbors(row)), self._rule.limit
         if len(everyone) <= limit or (row == other and not self._rule.self_loops):
             return
@@ -213,7 +213,7 @@ class Adjacency:
                 self.shown[lost] = _without(self.capped(lost), row)
 
     def _loosen(self, row: int, other: int) -> None:
-        """`other` was taken from the list of `row`: the threshold may rise and let another neighbor in."""
+        """Update the cap after `other` left `row`: a higher threshold may admit another neighbor."""
         best, limit = self._best_of(row), self._rule.limit
         if best is None:
             return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """What a store holds. `changes` are those in the journal, on top of the generation."""
+    """Counts of a store. `changes` are those in the journal since the generation."""
 
     generation: int
     sequence: int
@@ -45,7 +45,7 @@ def copy_store(source: Path, manifest: Manifest, journal: Journal, target: Path)
 
 
 def backup(store: Path, target: Path) -> "Version":
-    """Copy a store that no process owns; a running service is asked over HTTP instead."""
+    """Copy a store that no process owns; a running service makes backups over HTTP."""
     manifest = read_manifest(store)
     with (
         lock_store(store),
@@ -55,7 +55,7 @@ def backup(store: Path, target: Path) -> "Version":
 
 
 def restore(source: Path, target: Path) -> Report:
-    """Make a store of a backup, after verifying it; the backup stays as it is."""
+    """Verify a backup and copy it into a new store."""
     verify(source)
     if target.exists():
         raise OutputError(f"{target} already exists; move it away first, or choose another folder")
@@ -65,7 +65,7 @@ def restore(source: Path, target: Path) -> Report:
 
 
 def verify(store: Path) -> Report:
-    """Read everything: checksums of the generation, the structure of its graph, the chain of the journal."""
+    """Check the checksums of the generation, the structure of its graph and the chain of the journal."""
     manifest = read_manifest(store)
     with lock_store(store):
         found = checksums(store / manifest.folder) if (store / manifest.folder).is_dir() else {}

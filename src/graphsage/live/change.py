@@ -1,4 +1,4 @@
-"""A change: what one accepted request does to the graph, whole or not at all, and its form in the journal."""
+"""A change: the atomic effect of one accepted request on the graph, and its form in the journal."""
 
 import json
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class NodeChange:
-    """A node that is added, or one whose features, attributes or label become others; None leaves them as they are."""
+    """A new node, or new features, attributes or label of an existing one; None keeps the old value."""
 
     id: str
     features: Floats | None = None
     attributes: dict[str, Any] | None = None
     label: int | tuple[int, ...] | None = None
-    """A class number, or the numbers of all labels that hold."""
+    """A class number, or the numbers of all labels of the node."""
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
     """Applied in this order: nodes, edges, removed edges, removed nodes (with their edges).
 
-    An edge is (source, target); in an undirected graph the order has no meaning.
+    An edge is (source, target); in an undirected graph the order is irrelevant.
     """
 
     nodes: tuple[NodeChange, ...] = ()
@@ -37,17 +37,17 @@ class Change:
     removed_nodes: tuple[str, ...] = ()
 
     def encode(self) -> tuple[bytes, bytes]:
-        """JSON, and the features one after the other as little-endian float32."""
+        """JSON, and the features concatenated as little-endian float32."""
         nodes = []
         for node in self.nodes:
-            said: dict[str, Any] = {"id": node.id}
+            fields: dict[str, Any] = {"id": node.id}
             if node.features is not None:
-                said["width"] = len(node.features)
+                fields["width"] = len(node.features)
             if node.attributes is not None:
-                said["attributes"] = node.attributes
+                fields["attributes"] = node.attributes
             if node.label is not None:
-                said["label"] = node.label
-            nodes.append(said)
+                fields["label"] = node.label
+            nodes.append(fields)
         body = {"nodes": nodes, "edges": self.edges, "cut": self.removed_edges, "gone": self.removed_nodes}
         floats = [node.features.astype("<f4").tobytes() for node in self.nodes if node.features is not None]
         shown = {name: value for name, value in body.items() if value}
@@ -56,10 +56,10 @@ class Change:
     @staticmethod
     def decode(body: bytes, floats: bytes) -> "Change":
         try:
-            said = json.loads(body)
+            fields = json.loads(body)
             table = np.frombuffer(floats, "<f4").astype(np.float32)
             nodes, start = [], 0
-            for node in said.get("nodes", []):
+            for node in fields.get("nodes", []):
                 stop = start + node.get("width", 0)
                 label = node.get("label")
                 label = tuple(label) if isinstance(label, list) else label
@@ -68,7 +68,7 @@ class Change:
                 start = stop
             if start != len(table):
                 raise ValueError("features of another length")
-            pairs = {name: tuple((u, v) for u, v in said.get(name, [])) for name in ("edges", "cut")}
-            return Change(tuple(nodes), pairs["edges"], pairs["cut"], tuple(said.get("gone", [])))
+            pairs = {name: tuple((u, v) for u, v in fields.get(name, [])) for name in ("edges", "cut")}
+            return Change(tuple(nodes), pairs["edges"], pairs["cut"], tuple(fields.get("gone", [])))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreError(f"a row of the journal is no change ({error!r}); restore a backup") from error

@@ -1,4 +1,4 @@
-"""A model whose vectors have the same bits for a node alone and in a batch."""
+"""A model that gives a node bit-identical vectors alone and in a batch."""
 
 import copy
 from typing import TypeVar
@@ -23,7 +23,7 @@ def deterministic(module: M) -> M:
 
 
 def rows_are_independent(encoder: Encoder) -> bool:
-    """Whether a row has the same bits in any batch: true if only linear modules multiply.
+    """Whether a row is bit-identical in any batch: true if only linear modules multiply.
 
     False for an LSTM, and for a user's aggregator with weights, which may multiply them in its own way.
     """

@@ -1,4 +1,4 @@
-"""Embedding nodes of a live graph: the same bits alone or in a batch.
+"""Embed nodes of a live graph, bit-identical alone or in a batch.
 
 All draws are keyed by node id, so a vector depends on the graph and the model, not on row numbers, generations or
 other nodes of the request.
@@ -36,7 +36,7 @@ class LiveEncoder:
     multilabel: bool
     seed: int
     together: bool
-    """Whether nodes of a request are computed together; otherwise one by one, so that each keeps its bits."""
+    """Whether nodes of a request are computed together; otherwise one by one, for bit-identical vectors."""
     by_key: bool
     """Whether neighbor lists are read in the order of keys."""
 
@@ -71,8 +71,7 @@ class LiveEncoder:
 
     @torch.no_grad()
     def read(self, targets: Sequence[Target]) -> Compute:
-        """Read everything that `targets` need of the graph. The function returned computes z, and the graph may change
-        in between."""
+        """Read all inputs of `targets`. The returned function computes z, and the graph may change before it runs."""
         groups = [targets] if self.together else [[target] for target in targets]
         parts = [self._read(group) for group in groups if group]
 

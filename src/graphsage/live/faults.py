@@ -21,7 +21,7 @@ _armed: dict[str, int] = {}
 
 
 def arm(text: str) -> None:
-    """`point`, or `point:N` for the N-th time it is passed; empty for none."""
+    """`point`, or `point:N` for its N-th passage; empty for none."""
     point, _, count = text.partition(":")
     _armed.clear()
     if point:
@@ -29,7 +29,7 @@ def arm(text: str) -> None:
 
 
 def fault(point: str) -> None:
-    """Die here, as by `kill -9`, if this is the point that was armed."""
+    """Kill this process, as by `kill -9`, if this point is armed."""
     if point in _armed:
         _armed[point] -= 1
         if _armed[point] <= 0:

@@ -1,4 +1,4 @@
-"""A generation: the whole graph at one moment, on disk, never changed: a graph folder, keys, attributes."""
+"""A generation: an immutable snapshot of the graph on disk, as a graph folder, keys and attributes."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ _ARRAYS = ("keys", "order", "attributes_text", "attributes_offsets")
 
 @dataclass(frozen=True, eq=False)
 class Generation:
-    """`keys` (N,) name the nodes' draws; `order` sorts them, so that an id is found without a table in memory."""
+    """`keys` (N,) are the random keys of the nodes; `order` sorts them, to find an id without a table in memory."""
 
     graph: Graph
     keys: IntArray
@@ -42,7 +42,7 @@ class Generation:
 
     @cached_property
     def reverse(self) -> tuple[IntArray, IntArray]:
-        """The rows that list each row, as a CSR: who hears from it. The same as the graph where edges go both ways."""
+        """Out-neighbors as a CSR: the rows that list each row. Equals the graph if it is undirected."""
         rows = np.repeat(np.arange(self.num_nodes), np.diff(self.graph.indptr.numpy()))
         columns = self.graph.indices.numpy()
         order = np.argsort(columns, kind="stable")
@@ -50,7 +50,7 @@ class Generation:
         return np.concatenate([[0], np.cumsum(counts)]), rows[order]
 
     def find(self, id: str) -> int | None:
-        """The row of a node, None where there is none of that id."""
+        """The row of a node; None if no node has that id."""
         key = node_key(id)
         place = int(self._sorted.searchsorted(key))
         while place < len(self._sorted) and self._sorted[place] == key:  # more than one: two ids share a key
@@ -82,7 +82,7 @@ def generation_of(graph: Graph, attributes: Iterable[Mapping[str, Any]]) -> Gene
 
 
 def write_generation(folder: Path, graph: Graph, attributes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Write a generation, whole or not at all; checksums of its files."""
+    """Write a generation atomically; return the checksums of its files."""
     made = generation_of(graph, attributes)
     with atomic_folder(folder) as temporary:
         save_graph(graph, temporary / "graph")
@@ -98,7 +98,7 @@ def write_generation(folder: Path, graph: Graph, attributes: Iterable[Mapping[st
 
 def open_generation(folder: Path) -> Generation:
     graph = open_graph(folder / "graph")
-    # As plain arrays over the same maps: taking an element of a memmap object costs ten times as much.
+    # Plain arrays over the same maps: reading an element of a memmap object takes ten times as long.
     arrays = {name: load_array(folder / f"{name}.npy").view(np.ndarray) for name in _ARRAYS}
     if graph.ids is not None:
         ids = {name: array.view(np.ndarray) for name, array in graph.ids.arrays().items()}
@@ -109,18 +109,18 @@ def open_generation(folder: Path) -> Generation:
         if arrays[name].shape != (size,) or arrays[name].dtype != np.int64:
             raise StoreError(f"{folder / name}.npy is not that of a graph of {n} nodes; restore a backup")
     if text.dtype != np.uint8 or int(arrays["attributes_offsets"][-1]) != len(text) or graph.ids is None:
-        raise StoreError(f"{folder} is damaged: attributes or ids are not whole; restore a backup")
+        raise StoreError(f"{folder} is damaged: attributes or ids are incomplete; restore a backup")
     return Generation(graph, **arrays)
 
 
 def with_text_ids(graph: Graph) -> Graph:
-    """`graph` as a live graph keeps it: ids as text (row numbers where it has none), without times."""
+    """`graph` in the form of live graphs: ids as text (row numbers if it has none), without times."""
     ids: Sequence[Any] = range(graph.num_nodes) if graph.ids is None else list(graph.ids)
     return graph.replace(ids=NodeIds.of([str(id) for id in ids]), time=None, graph_number=None, edge_time=None)
 
 
 def checksums(folder: Path) -> dict[str, str]:
-    """sha256 of every file below `folder`, by its place there."""
+    """sha256 of every file below `folder`, by its relative path."""
     return {path.relative_to(folder).as_posix(): checksum(path) for path in sorted(folder.rglob("*")) if path.is_file()}
 
 

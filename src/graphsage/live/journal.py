@@ -1,7 +1,7 @@
 """The journal: every accepted change, durable before it is acknowledged. SQLite in WAL mode, one connection.
 
-Each row's check covers its content and the check of the row before, so that a row that was altered, lost or put in
-another's place is noticed; what a crash tears is the end of the WAL, which SQLite leaves out on opening.
+Each row's check covers its content and the check of the row before, which detects altered, lost and swapped rows. A
+crash may only truncate the WAL; SQLite ignores the incomplete end on opening.
 """
 
 import threading
@@ -14,15 +14,15 @@ import apsw
 from graphsage.errors import OutputError, StoreError
 from graphsage.live.change import Change
 
-NEEDED_SQLITE = (3, 51, 3)  # earlier ones can corrupt a WAL file that is reset while another reads it
+NEEDED_SQLITE = (3, 51, 3)  # earlier versions can corrupt a WAL that is reset during a read
 _APPLICATION = 0x47534A31
 JOURNAL = "journal.sqlite"
-START = b"\0" * 16  # what the first row's check continues
+START = b"\0" * 16  # the check before the first row
 
 
 class Journal:
-    """Sequence numbers grow by one with each change. `base` and `check` are those of the last change that the
-    generation on disk holds; rows up to it may still be there, and are skipped."""
+    """Sequence numbers grow by one with each change. `base` and `check` are those of the last change in the generation
+    on disk; earlier rows may still exist and are skipped."""
 
     def __init__(self, path: Path, base: int, check: bytes) -> None:
         version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
@@ -73,7 +73,7 @@ class Journal:
         )
 
     def append(self, changes: Sequence[Change]) -> tuple[int, bytes]:
-        """Make `changes` durable in one transaction; the last one's sequence number and check."""
+        """Make `changes` durable in one transaction; return sequence number and check of the last one."""
         sequence, check, rows = self.sequence, self._check, []
         for change in changes:
             body, floats = change.encode()
@@ -100,7 +100,7 @@ class Journal:
         return [(number, Change.decode(body, floats), check) for number, body, floats, check in rows]
 
     def check_of(self, sequence: int) -> bytes:
-        """The check of a change that is still there."""
+        """The check of a change that the journal still has."""
         with self._guard:
             found = self._connection.execute("SELECT checked FROM journal WHERE sequence = ?", (sequence,)).get
         if found is None:
@@ -108,14 +108,14 @@ class Journal:
         return bytes(found)
 
     def trim(self, sequence: int) -> None:
-        """Forget the changes up to `sequence`, which a generation on disk now holds."""
+        """Delete the changes up to `sequence`, which a generation on disk now holds."""
         with self._guard:
             with self._connection:
                 self._connection.execute("DELETE FROM journal WHERE sequence <= ?", (sequence,))
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def copy_to(self, path: Path) -> None:
-        """A whole copy in another file, while changes go on."""
+        """Copy the journal into another file without stopping changes."""
         other = apsw.Connection(str(path))
         try:
             with self._guard, other.backup("main", self._connection, "main") as backup:
@@ -132,7 +132,7 @@ class Journal:
 
 
 def open_journal(store: Path, base: int, check: bytes) -> Journal:
-    """That of a store: every store is made with one, so one that is not there was lost, with what it held."""
+    """Open the journal of a store. Every store is created with one, so a missing journal means lost changes."""
     path = store / JOURNAL
     if not path.is_file() or not path.stat().st_size:
         raise StoreError(f"{path} is missing or empty; restore a backup")

@@ -1,4 +1,4 @@
-"""Which generation holds, and up to which change: one small file, swapped atomically. And the lock on a store."""
+"""The current generation and its last change, in one file that is replaced atomically; and the lock on a store."""
 
 import json
 import os
@@ -20,7 +20,7 @@ NAME = "manifest.json"
 class Manifest:
     """`sequence` is the last change that the generation holds, `check` its check in the journal (hex).
 
-    `features` tells the recipes that made the features apart; `files` are the checksums of the generation's files.
+    `features` identifies the recipes of the features; `files` are the checksums of the generation's files.
     """
 
     generation: int
@@ -42,14 +42,14 @@ def write_manifest(store: Path, manifest: Manifest) -> None:
 
 def read_manifest(store: Path) -> Manifest:
     try:
-        said: dict[str, Any] = json.loads((store / NAME).read_text(encoding="utf-8"))
-        if (version := int(said.pop("format"))) != FORMAT:
+        fields: dict[str, Any] = json.loads((store / NAME).read_text(encoding="utf-8"))
+        if (version := int(fields.pop("format"))) != FORMAT:
             what = "upgrade graphsage" if version > FORMAT else "make it again from the run"
             raise StoreError(f"{store} has format {version}, and this version reads format {FORMAT}; {what}")
-        manifest = Manifest(**said)
+        manifest = Manifest(**fields)
         whole = isinstance(manifest.generation, int) and isinstance(manifest.sequence, int)
         if not whole or not isinstance(manifest.files, dict) or len(bytes.fromhex(manifest.check)) != len(START):
-            raise ValueError("a value of the wrong kind")
+            raise ValueError("a value of the wrong type")
     except (FileNotFoundError, NotADirectoryError):
         raise StoreError(f"{store} is not a live graph: {NAME} is missing") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -71,12 +71,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def lock_store(store: Path) -> FileLock:
-    """Held by the one process that owns a store."""
+    """The lock of the process that owns a store."""
     return lock_folder(store, StoreError, "one process owns a live graph, stop that one or ask it over HTTP")
 
 
 def clean(store: Path, manifest: Manifest) -> None:
-    """Remove generations that `manifest` does not name, and files that a crash left incomplete."""
+    """Remove generations that `manifest` does not name, and incomplete files of a crash."""
     for path in store.iterdir():
         left = path.name.startswith(".") and path.name.endswith((".part", ".old", ".part.json"))
         if path.is_dir() and (left or (path.name.startswith("generation-") and path.name != manifest.folder)):

@@ -1,4 +1,4 @@
-"""The whole of a live graph at one moment, as a `Graph`: for compaction, and for embedding everything at once."""
+"""A live graph at one moment as a `Graph`, for compaction and for embedding all nodes."""
 
 from dataclasses import dataclass
 
@@ -12,15 +12,15 @@ from graphsage.live.overlay import Overlay
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """`rows` are the live graph's rows that the rows of `graph` were."""
+    """`rows` are the live graph's rows of the rows of `graph`."""
 
     graph: Graph
     rows: IntArray
 
 
 def whole(overlay: Overlay, *, capped: bool = False) -> Whole:
-    """All nodes that are there, old ones first, in the order they came. `capped` leaves out what the cap drops, and
-    ids, labels and class names with it."""
+    """All present nodes in the order of their arrival. `capped` leaves out edges beyond the cap, ids, labels and class
+    names."""
     base = overlay.base
     alive = np.ones(overlay.num_rows, bool)
     alive[list(overlay.gone)] = False
@@ -53,8 +53,8 @@ def _lists(overlay: Overlay, capped: bool, number: IntArray, rows: IntArray) -> 
     owner, column = np.concatenate(owners), np.concatenate(columns)
     order = np.argsort(owner, kind="stable")  # each list is ascending already
     counts = np.bincount(owner, minlength=overlay.num_rows)[rows]
-    kind = np.int32 if len(rows) < 2**31 else np.int64
-    return np.concatenate([[0], np.cumsum(counts)]), number[column[order]].astype(kind)
+    dtype = np.int32 if len(rows) < 2**31 else np.int64
+    return np.concatenate([[0], np.cumsum(counts)]), number[column[order]].astype(dtype)
 
 
 def _labels(overlay: Overlay, rows: IntArray) -> torch.Tensor | None:

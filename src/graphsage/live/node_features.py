@@ -1,4 +1,4 @@
-"""Rows of a data set or a request -> features by the recipes of the model, and a store made from a data set."""
+"""Features of rows of a data set or a request by the model's recipes, and a store made from a data set."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class RowError(DataError):
-    """A row cannot become features. `row` is its index from 0; the message does not repeat its content."""
+    """A row that features cannot be made from. `row` counts from 0; the message does not repeat its content."""
 
     def __init__(self, row: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -30,7 +30,7 @@ class RowError(DataError):
 
 
 class NodeFeatures:
-    """How new nodes are described: by the columns of the model's features, or by the features themselves."""
+    """New nodes are given by the columns of the model's features, or by the features themselves."""
 
     def __init__(self, model: Model) -> None:
         self._fitted = model.features
@@ -38,13 +38,13 @@ class NodeFeatures:
         self.width = model.encoder.in_dim - (1 + BINS if model.degree_features else 0)
 
     def features(self, attributes: Sequence[Mapping[str, Any] | None], ready: Sequence[Any]) -> list[Floats | None]:
-        """Features of each row from its attributes, or from its ready vector; None where it has neither."""
+        """Features of each row from its attributes or its ready vector; None if it has neither."""
         made: list[Floats | None] = [None] * len(attributes)
         asked = []
-        for row, (said, vector) in enumerate(zip(attributes, ready, strict=True)):
+        for row, (given, vector) in enumerate(zip(attributes, ready, strict=True)):
             if vector is not None:
                 made[row] = self._ready(row, vector)
-            elif said is not None and self._fitted is not None and any(name in said for name in self.columns):
+            elif given is not None and self._fitted is not None and any(name in given for name in self.columns):
                 asked.append(row)
         if asked:
             for row, vector in zip(asked, self._transformed(asked, attributes), strict=True):
@@ -75,23 +75,23 @@ class NodeFeatures:
 
 
 def fingerprint(model: Model) -> str:
-    """Tells apart the recipes that make features: equal for models whose features can share one store."""
-    kind: dict[str, Any] = {"width": NodeFeatures(model).width}
+    """A digest of the recipes of features: equal for models whose features can share one store."""
+    recipes: dict[str, Any] = {"width": NodeFeatures(model).width}
     digest = sha256()
     if model.features is not None:
         settings, arrays = model.features.state()
-        kind["settings"] = settings
+        recipes["settings"] = settings
         for name in sorted(arrays):
             digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
-    digest.update(json.dumps(kind, sort_keys=True, ensure_ascii=True).encode())
+    digest.update(json.dumps(recipes, sort_keys=True, ensure_ascii=True).encode())
     return digest.hexdigest()
 
 
 def store_from_data(folder: Path, model: Model, data: Dataset, graph: Graph) -> None:
-    """`graph` is that of `data` as the model sees it; the columns of `data` become the nodes' attributes."""
+    """`graph` is that of `data` as the model reads it; the columns of `data` become the nodes' attributes."""
     wanted = NodeFeatures(model).width
     if graph.num_features != wanted:
-        raise DataError(f"the model was trained on {wanted} features a node; {data.name} has {graph.num_features}")
+        raise DataError(f"the model was trained on {wanted} features per node; {data.name} has {graph.num_features}")
     known, _ = with_known_classes(model, graph, data.name)
     create_store(folder, known, list(_attributes(data)), fingerprint(model))
 
@@ -103,7 +103,7 @@ def _attributes(data: Dataset) -> Iterator[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """A cell as JSON can hold it; what is not finite is unknown."""
+    """A cell as a JSON value; numbers that are not finite are unknown."""
     if isinstance(value, np.ndarray):
         return [plain(each) for each in value.tolist()]
     if isinstance(value, np.generic):

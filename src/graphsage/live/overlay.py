@@ -1,7 +1,7 @@
-"""The overlay: nodes, edges, features and attributes that differ from what lies below, and how to read through it.
+"""The overlay: nodes, edges, features and attributes that differ from its base, and reads through both.
 
-What lies below is a generation or, for a node that is only asked about, the overlay of the live graph itself. Rows of
-new nodes follow those below; a node that was deleted keeps its row, empty, until the next generation.
+The base is a generation or, for a new node of a request, the overlay of the live graph. Rows of new nodes follow those
+of the base; a deleted node keeps an empty row until the next generation.
 """
 
 from collections.abc import Iterable
@@ -32,9 +32,9 @@ class Overlay:
         self.gone: set[int] = set()
 
     def visitor(self, key: int, features: Floats | None, neighbors: Iterable[int]) -> tuple["Overlay", int]:
-        """A node that is only asked about, joined with `neighbors`: an overlay on this one that has it, and its row.
+        """An overlay on this one with a new node of a request, joined with `neighbors`; and the node's row.
 
-        It is what the graph would be had the node been added, so its vector is the one it would have then.
+        The node's vector is the one that it would have if it were added to the graph.
         """
         child = Overlay(self.base, self.cap, self)
         row, child.num_rows = child.num_rows, child.num_rows + 1
@@ -46,7 +46,7 @@ class Overlay:
         return child, row
 
     def snapshot(self) -> "Overlay":
-        """A copy that changes do not affect: they replace arrays and never write into one."""
+        """A copy that later changes do not affect: they replace arrays and never write into them."""
         copied = Overlay(self.base, self.cap)
         copied.num_rows = self.num_rows
         copied.keys.update(self.keys)
@@ -58,7 +58,7 @@ class Overlay:
     # Reading
 
     def find(self, id: str) -> int | None:
-        """The row of a node; None where there is none."""
+        """The row of a node; None if it does not exist."""
         if id in self.rows:
             return self.rows[id]
         return self.base.find(id) if self.below is None else self.below.find(id)
@@ -80,7 +80,7 @@ class Overlay:
         return self.base.attributes(row) if found is None and row < self.base.num_nodes else found or {}
 
     def label_of(self, row: int) -> int | tuple[int, ...] | None:
-        """The class of a node, the labels that hold where there are many, or None where it is not known."""
+        """The class of a node, all its labels for multi-label data, or None if unknown."""
         if row in self.labels:
             return self.labels[row]
         labels = self.base.graph.labels
@@ -110,7 +110,7 @@ class Overlay:
     # Changing
 
     def add_node(self, node: NodeChange) -> int:
-        """A new node, or new features, attributes or label of one that is there; its row."""
+        """Add a node, or change features, attributes or label of one; return its row."""
         row = self.find(node.id)
         if row is None:
             row, self.num_rows = self.num_rows, self.num_rows + 1
@@ -126,7 +126,7 @@ class Overlay:
         return row
 
     def _rounded(self, features: Floats) -> Floats:
-        """As the next generation will hold them."""
+        """Attributes as the next generation stores them."""
         table = self.base.graph.features
         if table is None or table.dtype == torch.float32:
             return features
@@ -142,7 +142,7 @@ class Overlay:
             held.pop(row, None)
 
     def apply(self, change: Change) -> None:
-        """A change that was checked: all nodes that it names are there."""
+        """Apply a checked change: all nodes that it names exist."""
         if self._is_arrival(change):
             row = self.add_node(change.nodes[0])
             self.adjacency.visit(row, list(dict.fromkeys(self._row(other) for other, _ in change.edges)))
@@ -157,7 +157,7 @@ class Overlay:
             self.remove_node(id)
 
     def _is_arrival(self, change: Change) -> bool:
-        """One new node with its edges, by far the most frequent change: all its edges are made at once."""
+        """Apply the most frequent change, one new node with its edges, by adding all edges at once."""
         if len(change.nodes) != 1 or change.removed_edges or change.removed_nodes:
             return False
         id = change.nodes[0].id

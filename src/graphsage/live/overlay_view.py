@@ -1,7 +1,7 @@
 """How inference reads a live graph: neighbor lists and features through base and overlay.
 
-In a micro-batch every node that is only asked about has an overlay of its own. A node number here is (overlay, row) in
-one int64, so that nodes of different overlays never mix and those of one are shared.
+In a micro-batch, every new node has an overlay of its own. A node number here is (overlay, row) in one int64, so nodes
+of different overlays stay apart.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _MASK = (1 << _SHIFT) - 1
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A node to embed: a row of the live graph's overlay, or of one on top of it."""
+    """A node to embed: a row of the live graph's overlay, or of an overlay on top of it."""
 
     overlay: Overlay
     row: int
@@ -50,7 +50,7 @@ class OverlayView:
         self.targets = torch.tensor([numbers[id(t.overlay)] << _SHIFT | t.row for t in targets])
 
     def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
-        """Those that the degree cap leaves."""
+        """Neighbors within the degree cap."""
         offsets = np.zeros(len(nodes) + 1, np.int64)
         lists = [self._overlays[v >> _SHIFT].adjacency.capped(v & _MASK) for v in nodes.tolist()]
         np.cumsum([len(each) for each in lists], out=offsets[1:])
@@ -68,7 +68,7 @@ class OverlayView:
         return offsets, flat, torch.arange(len(nodes))
 
     def draw_keys(self, nodes: Tensor) -> Tensor:
-        """Hashes of ids, which do not change when rows are numbered anew."""
+        """Hashes of ids, which stay the same when rows are renumbered."""
         rows = nodes.numpy() & _MASK
         keys = self._main.adjacency.keys_of(np.minimum(rows, self._main.num_rows - 1))
         for here in np.flatnonzero(rows >= self._main.num_rows).tolist():
@@ -76,7 +76,7 @@ class OverlayView:
         return torch.from_numpy(keys)
 
     def inputs_of(self, batch: Minibatch) -> tuple[list[Tensor], tuple[Hoods, ...]]:
-        """A copy of the features that the batch reads, so that the graph may change afterwards."""
+        """A copy of the features of the batch, so that the graph may change afterwards."""
         hoods = batch.neighborhoods[0]
         if len(self._overlays) > 1 and not self._degrees:
             indices = [self._of_main(hood.index.flatten()) for hood in hoods]
@@ -85,7 +85,7 @@ class OverlayView:
         return self._tables(nodes.numpy()), (first, *batch.neighborhoods[1:])
 
     def _of_main(self, nodes: Tensor) -> Tensor:
-        """One number for a node of the live graph in all overlays: a visitor changes degrees, but no features."""
+        """One number for a node of the live graph in all overlays: a new node changes degrees but no features."""
         rows = nodes & _MASK
         return torch.where(rows < self._main.num_rows, rows, nodes)
 

@@ -1,7 +1,7 @@
-"""A live graph: one process changes it and reads it; what was acknowledged is there after any crash.
+"""A live graph, owned by one process. Acknowledged changes survive any crash.
 
-A change goes through the queue of one writing thread: checked, journaled with all others that wait (one fsync for the
-group), made in the overlay, acknowledged. Compaction writes the next generation beside the old one meanwhile.
+One writing thread checks the queued changes, journals them with one fsync per group, applies them to the overlay and
+acknowledges them. Compaction writes the next generation in the meantime.
 """
 
 import queue
@@ -25,12 +25,12 @@ from graphsage.live.materialize import whole
 from graphsage.live.overlay import Overlay
 
 GROUP = 256  # changes journaled with one fsync at most
-_CATCH_UP = 64  # changes that may be left for the moment when everybody waits
+_CATCH_UP = 64  # changes that may remain for the pause of a swap
 
 
 @dataclass(frozen=True)
 class Version:
-    """Which graph an answer is about: `sequence` counts all changes ever made, `generation` the compactions."""
+    """The version of a graph: `sequence` counts all changes ever made, `generation` the compactions."""
 
     generation: int
     sequence: int
@@ -39,7 +39,7 @@ class Version:
 def create_store(
     folder: Path, graph: Graph, attributes: Iterable[Mapping[str, Any]] | None = None, features: str = ""
 ) -> None:
-    """A new live graph that begins as `graph`. `features` tells the recipes that made its features apart."""
+    """A new live graph that begins as `graph`. `features` identifies the recipes of its features."""
     if is_store(folder):
         raise StoreError(f"{folder} is a live graph already; choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def create_store(
     if (folder / JOURNAL).exists():
         raise StoreError(f"{folder} holds the journal of another live graph; choose another folder")
     files = write_generation(folder / manifest.folder, with_text_ids(graph), attributes or [{}] * graph.num_nodes)
-    Journal(folder / JOURNAL, 0, START).close()  # from now on one that is missing was lost
+    Journal(folder / JOURNAL, 0, START).close()  # from now on, a missing journal is an error
     write_manifest(folder, Manifest(1, features=features, files=files))
 
 
@@ -81,18 +81,18 @@ class LiveGraph:
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Overlay, Version]]:
-        """The graph as it is now; it does not change within the block."""
+        """The present graph; it does not change within the block."""
         with self._guard:
             yield self._overlay, Version(self.manifest.generation, self._sequence)
 
     @property
     def version(self) -> Version:
-        """Without waiting for those who read: a moment old at most."""
+        """The present version, without waiting for a lock."""
         return Version(self.manifest.generation, self._sequence)
 
     @property
     def num_nodes(self) -> int:
-        """Without waiting, as `version`."""
+        """As `version`, without waiting for a lock."""
         return self._overlay.num_nodes
 
     @property
@@ -107,7 +107,7 @@ class LiveGraph:
         return self._sequence - self.manifest.sequence
 
     def frozen(self) -> tuple[Overlay, Version]:
-        """A copy that stays as it is while changes go on."""
+        """A copy that later changes do not affect."""
         with self.reading() as (overlay, version):
             return overlay.snapshot(), version
 
@@ -142,14 +142,14 @@ class LiveGraph:
     def _write(self, group: list[tuple[Change, "Future[Version]"]]) -> None:
         checker, good = Checker(self._overlay), []
         for change, done in group:
-            if not done.set_running_or_notify_cancel():  # nobody waits any more; from here on it cannot be called off
+            if not done.set_running_or_notify_cancel():  # cancelled; otherwise it can no longer be cancelled
                 continue
             try:
                 checker.check(change)
                 good.append((change, done))
             except GraphSageError as error:
                 done.set_exception(error)
-            except Exception as error:  # a change no checker foresaw must not end the writing thread
+            except Exception as error:  # an unforeseen error must not end the writing thread
                 done.set_exception(error)
         if not good:
             return
@@ -174,7 +174,7 @@ class LiveGraph:
     # Upkeep
 
     def compact(self) -> Version:
-        """Write the next generation while reads and writes go on, then swap; the version that it holds."""
+        """Write the next generation without stopping reads and writes, then swap it in; return its version."""
         with self._compacting:
             old, version = self.frozen()
             fault("compact.copied")
@@ -191,7 +191,7 @@ class LiveGraph:
             fresh, sequence = self._over(base), version.sequence
             while self._sequence - sequence > _CATCH_UP:
                 sequence = self._catch_up(fresh, sequence)
-            write_manifest(self.folder, manifest)  # with the journal it is the same graph as before, so nobody waits
+            write_manifest(self.folder, manifest)  # the same graph as before, so no lock is needed
             fault("compact.manifest")
             with self._guard:
                 self._catch_up(fresh, sequence)
@@ -204,7 +204,7 @@ class LiveGraph:
             return Version(manifest.generation, version.sequence)
 
     def _catch_up(self, overlay: Overlay, after: int) -> int:
-        """Apply the changes after `after` that were acknowledged; the number of the last."""
+        """Apply the acknowledged changes after `after`; return the number of the last."""
         for number, change, _ in self._journal.since(after):
             if number > self._sequence:  # journaled, and about to be applied
                 break
@@ -213,7 +213,7 @@ class LiveGraph:
         return after
 
     def use(self, cap: Cap, swap: Callable[[], None] = lambda: None) -> None:
-        """Read from now on with the degree cap of another model; `swap` is called in the same moment."""
+        """Read from now on with the degree cap of another model; `swap` is called under the same lock."""
         with self._compacting:
             fresh, sequence = self._overlay, self._sequence
             if cap != self._cap:
@@ -227,14 +227,14 @@ class LiveGraph:
                 swap()
 
     def backup(self, folder: Path) -> Version:
-        """Copy the store as it is now into a new folder, while reads and writes go on."""
+        """Copy the store as it is now into a new folder, without stopping reads and writes."""
         from graphsage.live.backup import copy_store
 
         with self._compacting:
             return copy_store(self.folder, self.manifest, self._journal, folder)
 
     def close(self) -> None:
-        """Finish the changes that wait, and let go of the store."""
+        """Finish the waiting changes and release the store."""
         if self._closed:
             return
         self._closed = True
@@ -252,7 +252,7 @@ class LiveGraph:
 
 
 class Checker:
-    """Checks the changes of one group, each as if those before it were made already."""
+    """Checks the changes of one group, each as if the ones before it had been applied."""
 
     def __init__(self, overlay: Overlay) -> None:
         self._overlay = overlay
@@ -261,7 +261,7 @@ class Checker:
         self._width, self._classes, self._many = graph.num_features, graph.num_classes, graph.multilabel
 
     def check(self, change: Change) -> None:
-        """Refuse the change, naming the place of what is wrong in it, never its content."""
+        """Refuse a faulty change; the message names the place of the fault, never its content."""
         pending: dict[str, bool] = {}
 
         def there(id: str) -> bool:
@@ -294,5 +294,5 @@ class Checker:
             if node.label is not None:
                 labels = node.label if isinstance(node.label, tuple) else (node.label,)
                 if isinstance(node.label, tuple) != self._many or not all(0 <= c < self._classes for c in labels):
-                    raise DataError(f"nodes[{place}] has a label that the graph does not know")
+                    raise DataError(f"nodes[{place}] has a label that is not a class of the graph")
             pending[node.id] = True

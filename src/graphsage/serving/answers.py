@@ -40,7 +40,7 @@ TITLES = {
 
 
 class Problem(Exception):
-    """An answer other than success. `detail` must not repeat what was sent."""
+    """An error answer. `detail` must not repeat input."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -48,12 +48,12 @@ class Problem(Exception):
 
 
 def problem_body(status: int, detail: str) -> bytes:
-    said: dict[str, Any] = {"type": "about:blank", "title": TITLES.get(status, "Error"), "status": status}
-    return json.dumps({**said, "detail": detail}).encode()
+    title = TITLES.get(status, "Error")
+    return json.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail}).encode()
 
 
 def retry(status: int, detail: str) -> Problem:
-    """A problem that time may solve."""
+    """A temporary problem."""
     return Problem(status, detail, {"Retry-After": "1"})
 
 
@@ -69,7 +69,7 @@ def graph_version(version: Version) -> dict[str, int]:
 
 
 def stamp(answer: "Answer") -> dict[str, Any]:
-    """Which model and graph an answer is about."""
+    """The versions of model and graph that gave an answer."""
     return {"model": answer.model.version, "graph": graph_version(answer.version)}
 
 
@@ -90,10 +90,7 @@ Endpoint = Callable[[Request, Any], Awaitable[Response]]
 
 
 class JsonRoute(APIRoute):
-    """For endpoints `(request, body)` that answer with a Response; others are left to FastAPI.
-
-    The description in /openapi.json is made from the signature all the same.
-    """
+    """Parses the body of endpoints `(request, body)`; FastAPI handles all others. /openapi.json describes both."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         schema = inspect.signature(self.endpoint).parameters.get("body")
@@ -105,8 +102,8 @@ class JsonRoute(APIRoute):
 
 def _handler(endpoint: Endpoint, schema: type[BaseModel]) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     async def handle(request: Request) -> Response:
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":  # a page of another site can send any other kind without being asked
+        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if content_type != "application/json":  # browsers let other sites send some other types without preflight
             raise Problem(415, "send content-type: application/json")
         try:
             body = schema.model_validate_json(await request.body())

@@ -1,4 +1,4 @@
-"""The application: routes, the gate before them, and errors that never repeat what was sent."""
+"""The application: routes, the gate before them, and error answers that never repeat input."""
 
 import logging
 from pathlib import Path
@@ -11,45 +11,35 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from graphsage.errors import DataError, OutputError, StoreError, UnknownNodeError
-from graphsage.serving.answers import Problem, problem_body
+from graphsage.serving import schemas
+from graphsage.serving.answers import TITLES, Problem, problem_body
 from graphsage.serving.keys import ApiKeys
 from graphsage.serving.request_limits import Gate
 from graphsage.serving.routes import admin, reads, writes
-from graphsage.serving.schemas import ProblemAnswer
 from graphsage.serving.service import Service
 from graphsage.version import __version__
 
 STATIC = Path(__file__).parent / "static"
 _log = logging.getLogger("graphsage.serving")
+_FIELDS = {"body", "query", "path", "neighbors", "since"}.union(
+    *(
+        each.model_fields
+        for each in vars(schemas).values()
+        if isinstance(each, type) and issubclass(each, schemas.Strict)
+    )
+)
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# regl builds its drawing commands with the Function constructor and has no other way.
+# regl compiles its drawing commands with the Function constructor.
 _MAP_POLICY = _POLICY.replace("script-src 'self'", "script-src 'self' 'unsafe-eval'")
 
 
-_ANSWERS = {
-    400: "Not JSON",
-    401: "No key",
-    403: "Not allowed",
-    404: "Unknown node",
-    405: "Another method",
-    408: "Too slow",
-    409: "Conflict",
-    413: "Too large",
-    415: "Of another kind than JSON",
-    422: "Cannot be done",
-    429: "At the limit",
-    503: "Not now",
-    507: "Disk full",
-}
-
-
 def make_app(service: Service, keys: ApiKeys | None = None, names: frozenset[bytes] | None = None) -> Gate:
-    """The ASGI application of a service; closing the service is the caller's business."""
+    """The ASGI application of a service; the caller closes the service."""
     known: dict[int | str, dict[str, Any]] = {
-        code: {"model": ProblemAnswer, "description": text} for code, text in _ANSWERS.items()
+        code: {"model": schemas.ProblemAnswer, "description": text} for code, text in TITLES.items() if code != 500
     }
     app = FastAPI(
         title="graphsage",
@@ -122,11 +112,11 @@ def _errors(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def other(_: Request, error: Exception) -> Response:
-        return answer(500, "this is a mistake of the service; it was logged")
+        return answer(500, "internal error of the service; see its log")
 
 
 def _place(error: Any) -> str:
-    """Where a request is wrong and which rule it breaks. Names of fields that we do not know are input: left out."""
+    """The faulty field of a request and the rule it breaks. Unknown field names are input, so they are left out."""
     known = [f"[{part}]" if isinstance(part, int) else part for part in error["loc"]]
     if error["type"] in ("extra_forbidden", "json_invalid"):
         known = known[:1]
@@ -141,28 +131,4 @@ def _place(error: Any) -> str:
         "too_short": "is too short",
         "string_too_short": "is too short",
     }
-    return f"{path.replace('.[', '[')} {rules.get(error['type'], 'is of the wrong kind or out of range')}"
-
-
-_FIELDS = frozenset(
-    (
-        "body",
-        "query",
-        "path",
-        "ids",
-        "nodes",
-        "node",
-        "id",
-        "attributes",
-        "features",
-        "edges",
-        "label",
-        "source",
-        "target",
-        "k",
-        "encoding",
-        "name",
-        "neighbors",
-        "since",
-    )
-)
+    return f"{path.replace('.[', '[')} {rules.get(error['type'], 'is of the wrong type or out of range')}"

@@ -1,4 +1,4 @@
-"""Micro-batches: requests that wait are computed together by one thread. It never waits for company."""
+"""Micro-batches: one thread computes waiting requests together. It never delays a request to fill a batch."""
 
 import queue
 import threading
@@ -24,7 +24,7 @@ from graphsage.serving.served_model import ServedModel
 
 @dataclass(frozen=True, eq=False)
 class NewNode:
-    """A node that is asked about and not kept."""
+    """A node of a request that is not stored."""
 
     id: str | None
     attributes: dict[str, Any] | None
@@ -34,7 +34,7 @@ class NewNode:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """z (B, dim) and probabilities (B, C) of a job's nodes, ids first; of which model and graph."""
+    """z (B, dim) and probabilities (B, C) of a job's nodes, ids first, with the versions of model and graph."""
 
     model: ServedModel
     version: Version
@@ -49,7 +49,7 @@ class Job:
     deadline: float = float("inf")
     predict: bool = False
     model: ServedModel | None = None
-    """Another than the one in service: that of a search index."""
+    """The model of a search index, if it is not the one in service."""
     done: "Future[Answer]" = field(default_factory=Future)
 
     @property
@@ -69,7 +69,7 @@ class Batcher:
         return job.done
 
     def close(self) -> None:
-        """Finish what waits."""
+        """Finish the waiting jobs."""
         self._queue.put(None)
         self._thread.join()
 
@@ -105,7 +105,7 @@ class Batcher:
                 good.append(job)
         try:
             self._answer(good, other)
-        except Exception as error:  # every job gets an answer, whatever happened
+        except Exception as error:  # every job gets an answer
             for job in good:
                 if not job.done.done():
                     _fail(job, error)
@@ -116,7 +116,7 @@ class Batcher:
         targets: list[Target] = []
         accepted: list[tuple[Job, int]] = []
         with self._live.reading() as (overlay, version):
-            if other is None and model is not self._model():  # exchanged meanwhile
+            if other is None and model is not self._model():  # replaced meanwhile
                 model = self._model()
                 features = _features(jobs, model)
             for job in jobs:
@@ -128,7 +128,7 @@ class Batcher:
                 accepted.append((job, len(targets)))
                 targets += made
             compute = model.encoder.read(targets)
-        z = compute()  # changes need not wait for this
+        z = compute()  # the graph may change meanwhile
         wanted = any(job.predict for job, _ in accepted)
         p = model.encoder.probabilities(z) if wanted and targets else None
         self._metrics.batch.observe(len(targets))
@@ -145,7 +145,7 @@ class Batcher:
 
 
 def _features(jobs: Sequence[Job], model: ServedModel) -> dict[int, Any]:
-    """Features of each job's new nodes, or what is wrong with them. All texts go through the recipes together."""
+    """Features of each job's new nodes, or a Problem. Texts of all jobs are transformed together."""
     everyone = [node for job in jobs for node in job.nodes]
     try:
         made = model.rows.features([n.attributes for n in everyone], [n.features for n in everyone])

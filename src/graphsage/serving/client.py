@@ -1,4 +1,4 @@
-"""A small client: one connection, typed answers, nothing beyond the standard library and NumPy.
+"""A client of the service with one connection and typed answers. It needs only the standard library and NumPy.
 
 with Client("http://127.0.0.1:8000") as client:
     client.embed(ids=["pythag"]).vectors
@@ -21,7 +21,7 @@ from graphsage.errors import ConfigError, GraphSageError
 
 
 class ServiceError(GraphSageError):
-    """The service answered with a problem; `status` is the HTTP status."""
+    """The service refused a request; `status` is the HTTP status."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(f"the service answered {status}: {detail}")
@@ -36,7 +36,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Node:
-    """A node to ask about or to store: raw attributes, or ready features; and the nodes it is joined with."""
+    """A node to embed or to store: raw attributes or ready features, and the ids of its neighbors."""
 
     id: str | None = None
     attributes: Mapping[str, Any] | None = None
@@ -44,7 +44,7 @@ class Node:
     edges: Sequence[str] = ()
     label: str | Sequence[str] | None = None
 
-    def said(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         plain = {
             "id": self.id,
             "attributes": self.attributes,
@@ -57,7 +57,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """`vectors` (B, dim): those of the ids, then those of the nodes sent along."""
+    """`vectors` (B, dim): rows of the ids, then rows of the nodes in the request."""
 
     vectors: npt.NDArray[np.float32]
     model: str
@@ -66,7 +66,7 @@ class Embeddings:
 
 @dataclass(frozen=True)
 class Prediction:
-    """`classes` is the one class, or all labels that hold; `probabilities` are best first."""
+    """`classes` holds the class, or all labels above the threshold; `probabilities` are in descending order."""
 
     classes: tuple[str, ...]
     probabilities: dict[str, float]
@@ -89,45 +89,45 @@ class NodeInfo:
 
 
 class Client:
-    """Turned away by load (429, 503), a request is sent again up to `retries` times."""
+    """Repeats a request up to `retries` times if the service is overloaded (429, 503)."""
 
     def __init__(self, address: str, key: str | None = None, *, timeout: float = 30.0, retries: int = 3) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(f"the address must begin with http:// or https://; got {address!r}")
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(parts.hostname, parts.port, timeout=timeout)
+        connection = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._connection = connection(parts.hostname, parts.port, timeout=timeout)
         self._prefix, self._retries = parts.path.rstrip("/"), retries
         self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
 
     def embed(self, ids: Sequence[str] = (), nodes: Sequence[Node] = ()) -> Embeddings:
-        asked = {"ids": list(ids), "nodes": [node.said() for node in nodes], "encoding": "base64"}
-        said = self._ask("POST", "/v1/embed", asked)
-        rows = [np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in said["results"]]
-        return Embeddings(np.stack(rows).astype(np.float32), said["model"], Version(**said["graph"]))
+        body = {"ids": list(ids), "nodes": [node.as_json() for node in nodes], "encoding": "base64"}
+        answer = self._ask("POST", "/v1/embed", body)
+        rows = [np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in answer["results"]]
+        return Embeddings(np.stack(rows).astype(np.float32), answer["model"], Version(**answer["graph"]))
 
     def predict(self, ids: Sequence[str] = (), nodes: Sequence[Node] = ()) -> list[Prediction]:
-        said = self._ask("POST", "/v1/predict", {"ids": list(ids), "nodes": [node.said() for node in nodes]})
+        answer = self._ask("POST", "/v1/predict", {"ids": list(ids), "nodes": [node.as_json() for node in nodes]})
         return [
             Prediction(tuple(each["labels"]) if "labels" in each else (each["class"],), each["probabilities"])
-            for each in said["results"]
+            for each in answer["results"]
         ]
 
     def search(self, id: str | None = None, node: Node | None = None, k: int = 10) -> list[Neighbor]:
-        asked = {"k": k, **({"id": id} if id is not None else {}), **({"node": node.said()} if node else {})}
-        return [Neighbor(**each) for each in self._ask("POST", "/v1/search", asked)["results"]]
+        body = {"k": k, **({"id": id} if id is not None else {}), **({"node": node.as_json()} if node else {})}
+        return [Neighbor(**each) for each in self._ask("POST", "/v1/search", body)["results"]]
 
     def node(self, id: str, neighbors: int = 50) -> NodeInfo:
-        said = self._ask("GET", f"/v1/nodes/{quote(id, safe='')}?neighbors={neighbors}")
-        return NodeInfo(**{name: said[name] for name in NodeInfo.__dataclass_fields__})
+        answer = self._ask("GET", f"/v1/nodes/{quote(id, safe='')}?neighbors={neighbors}")
+        return NodeInfo(**{name: answer[name] for name in NodeInfo.__dataclass_fields__})
 
     def put_nodes(self, nodes: Sequence[Node]) -> Version:
-        """Durable when this returns."""
-        return Version(**self._ask("PUT", "/v1/nodes", {"nodes": [node.said() for node in nodes]})["graph"])
+        """Return when the nodes are durable."""
+        return Version(**self._ask("PUT", "/v1/nodes", {"nodes": [node.as_json() for node in nodes]})["graph"])
 
     def put_edges(self, edges: Sequence[tuple[str, str]]) -> Version:
-        asked = [{"source": source, "target": target} for source, target in edges]
-        return Version(**self._ask("PUT", "/v1/edges", {"edges": asked})["graph"])
+        body = [{"source": source, "target": target} for source, target in edges]
+        return Version(**self._ask("PUT", "/v1/edges", {"edges": body})["graph"])
 
     def delete_node(self, id: str) -> Version:
         return Version(**self._ask("DELETE", f"/v1/nodes/{quote(id, safe='')}")["graph"])
@@ -146,8 +146,8 @@ class Client:
         for attempt in range(self._retries + 1):
             status, answer, wait = self._once(method, path, content, again=attempt < self._retries)
             if status == 200:
-                said: dict[str, Any] = json.loads(answer)
-                return said
+                decoded: dict[str, Any] = json.loads(answer)
+                return decoded
             if status not in (429, 503) or attempt == self._retries:
                 raise ServiceError(status, _detail(answer))
             time.sleep(wait * (1 + attempt) / 2)
@@ -160,7 +160,7 @@ class Client:
             answer = response.read()
         except (http.client.HTTPException, ConnectionError):
             self._connection.close()
-            if again and method != "DELETE":  # adding twice is adding once; a second delete would find nothing
+            if again and method != "DELETE":  # repeated adding is safe; a repeated delete would find nothing
                 return 503, b"", 0.1
             raise
         return response.status, answer, float(response.headers.get("Retry-After") or 0.1)

@@ -1,4 +1,4 @@
-"""Nearest nodes of a graph that changes: a base, an exact search over later nodes, and the thread that updates both."""
+"""Nearest nodes of a changing graph: an index, an exact search over later nodes, and the thread that updates both."""
 
 import ctypes
 import gc
@@ -30,8 +30,8 @@ from graphsage.serving.settings import Settings
 
 @dataclass
 class SearchIndex:
-    """`base` has a row for each of `ids`. `delta` holds nodes that came or changed after it was built; `stale` are
-    rows of the base whose node changed or was deleted."""
+    """`base` has one row per id in `ids`. `delta` holds nodes that were added or changed later; `stale` are rows of the
+    base whose nodes were changed or deleted."""
 
     ids: Sequence[str]
     base: NearestIndex
@@ -49,7 +49,7 @@ class SearchIndex:
 
     @property
     def outdated(self) -> int:
-        """Work that a rebuild would save each search."""
+        """Number of entries that a rebuild would remove from each search."""
         return len(self.delta) + len(self.stale)
 
     def put(self, id: str, z: Vectors) -> None:
@@ -67,11 +67,11 @@ class SearchIndex:
             self._held = None
 
     def search(self, z: Vectors, k: int, without: str | None = None) -> list[tuple[str, float]]:
-        """The `k` nodes whose vectors are closest to `z` (D,) by cosine, best first."""
+        """The `k` nodes closest to `z` (D,) by cosine, best first."""
         return self.search_all(z[None], k, [without])[0]
 
     def search_all(self, z: Vectors, k: int, without: Sequence[str | None]) -> list[list[tuple[str, float]]]:
-        """The same for each row of `z` (Q, D): the base is read once for all of them."""
+        """`search` for each row of `z` (Q, D), reading the base once."""
         asked = normalized(z)
         with self._guard:
             if self._held is None:
@@ -85,7 +85,7 @@ class SearchIndex:
     def _merged(
         self, row: Sequence[npt.NDArray[Any]], names: Sequence[str], k: int, own: str | None
     ) -> list[tuple[str, float]]:
-        """The best of what base and delta found for one query."""
+        """The best results of base and delta for one query."""
         old, old_cosines, new, new_cosines = (each.tolist() for each in row)
         pairs = [(self.ids[place], c) for place, c in zip(old, old_cosines, strict=True) if place >= 0]
         pairs += [(names[place], c) for place, c in zip(new, new_cosines, strict=True) if place >= 0]
@@ -93,7 +93,7 @@ class SearchIndex:
 
 
 def give_back() -> None:
-    """Where the C library knows how (glibc); elsewhere nothing happens."""
+    """Return free memory to the system (glibc only)."""
     gc.collect()
     try:
         ctypes.CDLL(None).malloc_trim(0)
@@ -102,13 +102,13 @@ def give_back() -> None:
 
 
 _log = logging.getLogger("graphsage.serving")
-_SLICE = 32  # nodes refreshed at once, so that requests do not wait long behind them
+_SLICE = 32  # nodes refreshed at once; a small number keeps requests from waiting
 _PAUSE = 0.2
 REBUILD_SHARE, REBUILD_LEAST = 0.1, 2_000
 
 
 class IndexUpdater:
-    """`index` and `map` belong to the model `of`; they are None until they are built for the first time."""
+    """`index` and `map` belong to the model `of`; all three are None until the first build."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class IndexUpdater:
         self.of: ServedModel | None = None
         self.trouble = ""
         self._touched: dict[str, None] = {}
-        self._busy = False  # with what was touched and is no longer listed
+        self._busy = False  # with nodes taken from `_touched`
         self._guard, self._stop = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._follow, name="graphsage-index", daemon=True)
 
@@ -140,7 +140,7 @@ class IndexUpdater:
             self._thread.join()
 
     def touch(self, ids: Iterable[str]) -> None:
-        """These nodes came, changed or went."""
+        """Report nodes that were added, changed or deleted."""
         with self._guard:
             self._touched.update(dict.fromkeys(ids))
 
@@ -157,7 +157,7 @@ class IndexUpdater:
                 worked = self._refresh()
                 self._compact()
                 self.trouble = ""
-            except Exception as error:  # a full disk, say: told in /readyz, and tried again
+            except Exception as error:  # such as a full disk: reported in /readyz and tried again
                 _log.exception("work in the background failed")
                 self.trouble, worked = type(error).__name__, False
                 self._stop.wait(5)
@@ -187,7 +187,7 @@ class IndexUpdater:
             self.map = self.map.folded(ids, colors)
         self.index, self.of = index, model
         self._metrics.recall.set(index.recall)
-        self.touch(late)  # what came while it was built is looked at once more
+        self.touch(late)  # nodes that changed during the build
         give_back()
 
     def _refresh(self) -> bool:
@@ -206,7 +206,7 @@ class IndexUpdater:
         if known:
             try:
                 answer = self._batcher.submit(job).result()
-            except Exception:  # one was deleted meanwhile: look again
+            except Exception:  # a node was deleted meanwhile: try again
                 self.touch(ids)
                 time.sleep(_PAUSE)
                 return True
@@ -238,8 +238,8 @@ class IndexUpdater:
 def embed_everything(
     overlay: Overlay, model: ServedModel, stop: threading.Event
 ) -> tuple[tuple[str, ...], Vectors, "np.ndarray[tuple[int], np.dtype[np.uint16]]"]:
-    """Ids, z and color numbers of all nodes. Exact inference goes layer by layer, far faster than node by node; its
-    last bits may differ from those of a single node, which a search does not notice."""
+    """Ids, z and colors of all nodes. Exact inference runs layer by layer, which is much faster than node by node; the
+    last bits of z may differ from those of single nodes."""
     made = whole(overlay, capped=True)
     encoder = model.encoder
     if encoder.inference == "exact":
@@ -252,7 +252,7 @@ def embed_everything(
                 break
             parts.append(encoder.embed([Target(overlay, row) for row in made.rows[start : start + 256].tolist()]))
         z = torch.cat(parts) if parts else torch.zeros(0, encoder.encoder.config.dim)
-    z = z.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)  # vectors that overflowed; a request for one gets an error
+    z = z.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)  # overflowed vectors; requests for them get an error
     p = encoder.probabilities(z) if len(z) else None
     guessed = [UNKNOWN] * len(z) if p is None else p.argmax(dim=1).tolist()
     colors = np.full(len(z), UNKNOWN, np.uint16)

@@ -1,4 +1,4 @@
-"""API keys: who may read, and who may write. Kept as digests, compared in constant time, never logged."""
+"""API keys for reading and writing. Stored as digests, compared in constant time, never logged."""
 
 import base64
 import binascii
@@ -23,13 +23,13 @@ class ApiKeys:
         return bool(self._digests)
 
     def role(self, authorization: bytes, x_api_key: bytes) -> str | None:
-        """What the bearer may do; None for no known key. Basic authentication takes the key as the password."""
+        """The role of a request's key; None for an unknown key. Basic authentication takes the key as the password."""
         given = x_api_key or _from_header(authorization)
         if not given:
             return None
-        asked, found = _digest(given), None
-        for digest, role in self._digests:  # all of them, so that time does not tell which came close
-            if hmac.compare_digest(digest, asked):
+        digest_given, found = _digest(given), None
+        for digest, role in self._digests:  # all of them: the time must not depend on the key
+            if hmac.compare_digest(digest, digest_given):
                 found = role if found is None or role == WRITE else found
         return found
 
@@ -62,10 +62,10 @@ def _digest(key: bytes) -> bytes:
 
 
 def _from_header(authorization: bytes) -> bytes:
-    kind, _, value = authorization.partition(b" ")
-    if kind.lower() == b"bearer":
+    scheme, _, value = authorization.partition(b" ")
+    if scheme.lower() == b"bearer":
         return value.strip()
-    if kind.lower() == b"basic":
+    if scheme.lower() == b"basic":
         try:
             return base64.b64decode(value.strip(), validate=True).partition(b":")[2]
         except (binascii.Error, ValueError):

@@ -1,4 +1,4 @@
-"""The map: every node as a point. Positions are computed once and stored; new nodes are projected as they arrive."""
+"""The map: one point per node. Positions are computed once and stored; new nodes are placed as they arrive."""
 
 import json
 import threading
@@ -16,7 +16,7 @@ from graphsage.graph.storage import load_array
 from graphsage.inference.nearest import Vectors, best, normalized
 from graphsage.inference.projection import project
 
-UNKNOWN = 0xFFFF  # the color number of a node without class
+UNKNOWN = 0xFFFF  # color of a node without a class
 NEAREST = 5
 
 
@@ -31,9 +31,9 @@ class Point:
 
 @dataclass
 class NodeMap:
-    """Points of the nodes `ids`, and what changed since: numbered, so that a page can ask for what is new to it.
+    """Points of the nodes `ids`, and a numbered list of later changes, so that a page can request the new ones.
 
-    A map that was folded has another `epoch`: a page that knows an earlier one loads everything again.
+    Folding the changes into the points increases `epoch`; a page with an earlier epoch loads the whole map again.
     """
 
     ids: tuple[str, ...]
@@ -46,11 +46,11 @@ class NodeMap:
     def __post_init__(self) -> None:
         self._guard = threading.Lock()
         self._place = {id: place for place, id in enumerate(self.ids)}
-        self._moved: dict[str, tuple[int, Point]] = {}  # in the order of the numbers
+        self._moved: dict[str, tuple[int, Point]] = {}  # ordered by number
         self._count = 0
 
     def put(self, id: str, near: list[tuple[str, float]], color: int) -> None:
-        """A node lands among the nodes it is nearest to, weighted by how near they are."""
+        """Place a node at the mean position of its nearest nodes, weighted by similarity."""
         spots = [
             (spot, max(cosine, 0.0) ** 8 + 1e-9)
             for other, cosine in near[:NEAREST]
@@ -78,7 +78,7 @@ class NodeMap:
         return None if at is None else (float(self.xy[at, 0]), float(self.xy[at, 1]))
 
     def since(self, number: int) -> dict[str, Any]:
-        """What changed after the change of that number."""
+        """Changes after change `number`."""
         with self._guard:
             rest = []
             for at, point in reversed(self._moved.values()):
@@ -86,14 +86,14 @@ class NodeMap:
                     break
                 rest.append(point)
             count = self._count
-        said = [
+        changes = [
             {"id": p.id, "gone": True} if p.gone else {"id": p.id, "x": p.x, "y": p.y, "color": p.color}
             for p in reversed(rest)
         ]
-        return {"epoch": self.epoch, "next": count, "changes": said}
+        return {"epoch": self.epoch, "next": count, "changes": changes}
 
     def folded(self, ids: tuple[str, ...], colors: npt.NDArray[np.uint16]) -> "NodeMap":
-        """The same map of the nodes that there are now, without a list of changes."""
+        """A map of the present nodes `ids` at their present positions, without a list of changes."""
         xy = np.array([self.place(id) or (0.0, 0.0) for id in ids], np.float32).reshape(-1, 2)
         return NodeMap(ids, xy, colors, self.classes, self.method, self.epoch + 1)
 
@@ -106,7 +106,7 @@ class NodeMap:
 
 
 def positions(z: Vectors, method: str) -> Vectors:
-    """(N, 2) within the square from -1 to 1."""
+    """(N, 2), most of them between -1 and 1; outliers are clipped to 1.2."""
     xy = project(z, method)
     low, high = np.quantile(xy, [0.001, 0.999], axis=0)
     xy = xy - (low + high) / 2
@@ -116,8 +116,10 @@ def positions(z: Vectors, method: str) -> Vectors:
 
 
 def stored_positions(folder: Path, ids: tuple[str, ...], z: Vectors, model: str, method: str) -> Vectors:
-    """Positions kept in `folder` for this model: they stay where they are, and nodes that came since land among their
-    nearest. Computed anew where there are none, or most nodes are new."""
+    """Positions from `folder`: stored nodes keep theirs, and new nodes are placed near their nearest stored nodes.
+
+    All positions are computed again if none are stored for this model, or if most nodes are new.
+    """
     path, about = folder / "map.npy", folder / "map.json"
     kept = _kept(path, about, model, method)
     old = np.array([id in kept for id in ids], bool)
@@ -131,27 +133,27 @@ def stored_positions(folder: Path, ids: tuple[str, ...], z: Vectors, model: str,
     with atomic_file(path) as temporary, temporary.open("wb") as file:
         np.save(file, made)
     with atomic_file(about) as temporary:
-        said = {"model": model, "method": method, "ids": ids, "sum": _sum(json.dumps(ids).encode(), path)}
-        temporary.write_text(json.dumps(said), encoding="utf-8")
+        facts = {"model": model, "method": method, "ids": ids, "sum": _sum(json.dumps(ids).encode(), path)}
+        temporary.write_text(json.dumps(facts), encoding="utf-8")
     return made
 
 
 def _kept(path: Path, about: Path, model: str, method: str) -> dict[str, tuple[float, float]]:
-    """Where each node was, or nothing if the files are another model's, damaged or not there."""
+    """Stored positions by id; empty if the files are missing, damaged or of another model."""
     try:
-        said = json.loads(about.read_text(encoding="utf-8"))
-        if [said["model"], said["method"]] != [model, method]:
+        facts = json.loads(about.read_text(encoding="utf-8"))
+        if [facts["model"], facts["method"]] != [model, method]:
             return {}
-        if said["sum"] != _sum(json.dumps(said["ids"]).encode(), path):
+        if facts["sum"] != _sum(json.dumps(facts["ids"]).encode(), path):
             return {}
         xy = load_array(path).tolist()
-        return {id: (x, y) for id, (x, y) in zip(said["ids"], xy, strict=True)}
+        return {id: (x, y) for id, (x, y) in zip(facts["ids"], xy, strict=True)}
     except (OSError, ValueError, DataError, KeyError, TypeError):
         return {}
 
 
 def _among(new: Vectors, old: Vectors, xy: Vectors) -> Vectors:
-    """The mean position of the `NEAREST` old nodes by cosine, some new nodes at a time."""
+    """Mean position of the `NEAREST` old nodes by cosine, computed in batches of new nodes."""
     found = np.empty((len(new), 2), np.float32)
     unit = normalized(old)
     for start in range(0, len(new), 256):

@@ -1,4 +1,4 @@
-"""What the service counts, for Prometheus and for the map page."""
+"""Counters of the service, for Prometheus and for the map page."""
 
 import time
 from collections import deque
@@ -21,7 +21,7 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
-        self.rejected = Counter("graphsage_rejected", "Requests turned away with 429.", registry=self.registry)
+        self.rejected = Counter("graphsage_rejected", "Requests refused with 429.", registry=self.registry)
         self.embedded = Counter("graphsage_embedded_nodes", "Nodes embedded.", registry=self.registry)
         self.changes = Counter("graphsage_changes", "Changes made to the graph.", registry=self.registry)
         self.batch = Histogram(
@@ -35,7 +35,7 @@ class Metrics:
         self.sequence = Gauge("graphsage_sequence", "Changes ever made.", registry=self.registry)
         self.journal = Gauge("graphsage_journal_changes", "Changes since the last compaction.", registry=self.registry)
         self.recall = Gauge("graphsage_search_recall", "Share of true neighbors found.", registry=self.registry)
-        self.delta = Gauge("graphsage_search_delta", "Nodes searched beside the index.", registry=self.registry)
+        self.delta = Gauge("graphsage_search_delta", "Nodes searched outside the index.", registry=self.registry)
         self.waiting = Gauge("graphsage_waiting_requests", "Requests in work.", registry=self.registry)
         self._recent: deque[tuple[float, float]] = deque(maxlen=4096)
 
@@ -51,7 +51,7 @@ class Metrics:
             self._recent.append((began + seconds, seconds))
 
     def recent(self, window: float = 10.0) -> tuple[float, float | None]:
-        """Requests a second and the 99th percentile (ms) of the last seconds."""
+        """Requests per second and the 99th percentile (ms) of the last seconds."""
         now = time.perf_counter()
         times = sorted(seconds for ended, seconds in tuple(self._recent) if now - ended <= window)
         p99 = None if not times else times[min(len(times) - 1, int(0.99 * len(times)))] * 1000

@@ -1,4 +1,4 @@
-"""Turning requests away before they are even parsed: under ten times the load there is no time for more."""
+"""Refuses requests before they are parsed while the service is overloaded: parsing would use up the CPU."""
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -16,18 +16,20 @@ def _raw(status: bytes, headers: bytes, body: bytes) -> bytes:
 
 
 _ANSWER = _raw(b"429 Too Many Requests", b"retry-after: 1\r\n", problem_body(AT_THE_LIMIT.status, AT_THE_LIMIT.detail))
-LONGEST_HEAD = 1 << 16  # bytes of a request's line and headers
-LINGER = 0.1  # seconds in which what was sent before a shutdown is read
+LONGEST_HEAD = 1 << 16  # bytes of the request line and headers
+LINGER = 0.1  # seconds to read requests that were sent before a shutdown
 
 
 def protocol_for(gate: Gate) -> type[HttpToolsProtocol]:
-    """uvicorn's protocol with a shortcut: a whole request to /v1 that comes while the gate is full is answered with
-    429 by its first line and its length alone. Whatever looks unusual goes the long way, to the same answer."""
+    """uvicorn's protocol with a shortcut: while the gate is full, a complete request to /v1 gets status 429 unparsed.
+
+    Requests of any other form are parsed by uvicorn, and the gate gives them the same answer.
+    """
 
     class Protocol(HttpToolsProtocol):
-        _between = True  # requests: the last one came whole, and nothing of the next
-        _head = 0  # bytes of a head that did not come whole yet
-        _late = False  # turned away since the keep-alive timer was set
+        _between = True  # the last request is complete, and the next has not begun
+        _head = 0  # bytes received of an incomplete head
+        _late = False  # refused a request since the keep-alive timer was set
         _leaving = False  # the next request is the last
 
         def data_received(self, data: bytes) -> None:
@@ -43,7 +45,7 @@ def protocol_for(gate: Gate) -> type[HttpToolsProtocol]:
                     self.send_400_response("The head of the request is too long.")
 
         def _is_idle(self) -> bool:
-            """Nothing is half read, being answered, or waiting to be written."""
+            """Whether no request is being read or answered, and no answer waits to be written."""
             answered = self.cycle is None or self.cycle.response_complete
             return answered and self._between and not self.flow.write_paused
 
@@ -62,7 +64,7 @@ def protocol_for(gate: Gate) -> type[HttpToolsProtocol]:
             super().on_message_complete()
 
         def timeout_keep_alive_handler(self) -> None:
-            if self._late:  # it was heard of meanwhile
+            if self._late:  # the client sent a request meanwhile
                 self._late = False
                 self.timeout_keep_alive_task = self.loop.call_later(
                     self.timeout_keep_alive, self.timeout_keep_alive_handler
@@ -71,8 +73,7 @@ def protocol_for(gate: Gate) -> type[HttpToolsProtocol]:
                 super().timeout_keep_alive_handler()
 
         def shutdown(self) -> None:
-            """uvicorn closes a connection at once where it knows of no request, and resets those that were sent and
-            not read yet. They are answered still."""
+            """Answer requests that were sent before the shutdown but not read yet; uvicorn alone would reset them."""
             if self.cycle is None or self.cycle.response_complete:
                 self._leaving = True
                 self.loop.call_later(LINGER, super().shutdown)
@@ -87,7 +88,7 @@ def protocol_for(gate: Gate) -> type[HttpToolsProtocol]:
 
 
 def is_whole_request(data: bytes) -> bool:
-    """Whether `data` is just one request to /v1, with its body."""
+    """Whether `data` is exactly one request to /v1 with its body."""
     end = data.find(b"\r\n\r\n", 0, LONGEST_HEAD)
     line = data[: data.find(b"\r\n")].split(b" ")
     if end < 0 or len(line) != 3 or not line[1].startswith(b"/v1/") or line[2] != b"HTTP/1.1":

@@ -1,7 +1,6 @@
-"""The gate before the application: who is asked, keys, load and body size are settled here, in this order, before a
-body is read.
+"""The gate before the application checks host name, keys, site, load and body size, in this order.
 
-Health is never turned away. What is turned away costs next to nothing.
+A refused request costs almost no time: its body is not read. Health checks are never refused.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ Headers = dict[bytes, bytes]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HEALTH = ("/healthz", "/readyz")
-_READS = ("/v1/embed", "/v1/predict", "/v1/search")  # POST that changes nothing
+_READS = ("/v1/embed", "/v1/predict", "/v1/search")  # POST without changes
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
@@ -29,7 +28,7 @@ class Gate:
     def __init__(
         self, app: App, settings: Settings, keys: ApiKeys, metrics: Metrics, names: frozenset[bytes] | None = None
     ) -> None:
-        """`names` are those that the service answers to; None for all."""
+        """`names` are the accepted Host names; None accepts all."""
         self._app, self._settings, self._keys, self._metrics, self._names = app, settings, keys, metrics, names
         self.waiting = 0
 
@@ -42,7 +41,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "HEAD":
-            scope = {**scope, "method": "GET"}  # the server leaves out the body
+            scope = {**scope, "method": "GET"}  # uvicorn omits the body
         if scope["type"] != "http" or scope["path"] in HEALTH:
             await self._app(scope, receive, send)
             return
@@ -72,7 +71,7 @@ class Gate:
             self.waiting -= 1
 
     def _check_name(self, headers: Headers) -> None:
-        """A page on the web can make its own name lead to this machine; its browser then sends that name."""
+        """Refuse DNS rebinding: a web page may point its own name at this machine, and the browser sends that name."""
         if self._names is not None and _without_port(headers.get(b"host", b"")) not in self._names:
             raise Problem(403, "without keys the service answers to localhost only; see Keys in docs/serving.md")
 
@@ -99,7 +98,7 @@ class Gate:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Problem(400, "the client went away")
+                        raise Problem(400, "the client closed the connection")
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > self._settings.max_body:
@@ -107,14 +106,14 @@ class Gate:
                     if not message.get("more_body"):
                         return b"".join(parts)
         except TimeoutError:
-            raise Problem(408, "the body did not come in time") from None
+            raise Problem(408, "the body did not arrive before the deadline") from None
 
     def _too_large(self) -> Problem:
-        return Problem(413, f"a body may have {self._settings.max_body} bytes")
+        return Problem(413, f"a body may have at most {self._settings.max_body} bytes")
 
 
 def local_names(host: str) -> frozenset[bytes]:
-    """What a service that is bound to `host` of this machine is called here."""
+    """Host names of a service that is bound to `host` of this machine."""
     bound = f"[{host}]" if ":" in host else host.lower()
     return frozenset({b"localhost", b"127.0.0.1", b"[::1]", bound.encode()})
 
@@ -125,7 +124,7 @@ def _without_port(host: bytes) -> bytes:
 
 
 def _check_site(scope: Scope, headers: Headers) -> None:
-    """A browser says whose page sends a request; that of another site must not use who sits before it to change."""
+    """Refuse changes that a page of another site requests through a user's browser (CSRF)."""
     site = headers.get(b"sec-fetch-site")
     if site in (b"cross-site", b"same-site") and scope["method"] not in _SAFE:
         raise Problem(403, "a page of another site may not do this")

@@ -1,4 +1,4 @@
-"""Routes: reads (embed, predict, search, look at a node), writes, and those about the service itself."""
+"""Routes that read (embed, predict, search, node), write, and administer the service."""
 
 import asyncio
 import logging
@@ -57,7 +57,7 @@ async def compute(
 
 @reads.post("/v1/embed", response_model=schemas.Embeddings)
 async def embed(request: Request, body: schemas.EmbedRequest) -> Response:
-    """Embeddings of known nodes and of nodes sent along."""
+    """Embeddings of stored nodes and of new nodes in the request."""
     answer = await compute(service_of(request), body.ids, body.nodes)
     names = [*body.ids, *(node.id for node in body.nodes)]
     rows = vectors(answer.z, body.encoding)
@@ -67,13 +67,13 @@ async def embed(request: Request, body: schemas.EmbedRequest) -> Response:
 
 @reads.post("/v1/predict", response_model=schemas.Predictions)
 async def predict(request: Request, body: schemas.PredictRequest) -> Response:
-    """Classes (or labels) with probabilities, of known nodes and of nodes sent along."""
+    """Classes (or labels) with probabilities of stored nodes and of new nodes in the request."""
     service = service_of(request)
     if not service.model.classes:
         raise Problem(409, "the model was trained without labels and predicts nothing")
     answer = await compute(service, body.ids, body.nodes, predict=True)
     if answer.probabilities is None:
-        raise retry(503, "the model was just exchanged; ask again")
+        raise retry(503, "the model was just replaced; try again")
     names = [*body.ids, *(node.id for node in body.nodes)]
     results = [{"id": name, **answer.model.prediction(p)} for name, p in zip(names, answer.probabilities, strict=True)]
     return json_response({**stamp(answer), "results": results})
@@ -100,9 +100,9 @@ async def node(request: Request, id: NodeId, neighbors: Annotated[int, Query(ge=
     """Attributes, neighbors and prediction of a node."""
     service = service_of(request)
     answer = await compute(service, [id], [], predict=bool(service.model.classes))
-    said = await run_in_threadpool(_described, service.live, id, neighbors, answer.model)
+    described = await run_in_threadpool(_described, service.live, id, neighbors, answer.model)
     p = None if answer.probabilities is None else answer.model.prediction(answer.probabilities[0])
-    return json_response({**stamp(answer), **said, "prediction": p})
+    return json_response({**stamp(answer), **described, "prediction": p})
 
 
 def _described(live: LiveGraph, id: str, neighbors: int, model: ServedModel) -> dict[str, Any]:
@@ -141,7 +141,7 @@ async def make(service: Service, change: Change) -> Response:
 
 @writes.put("/v1/nodes", response_model=schemas.Changed)
 async def put_nodes(request: Request, body: schemas.PutNodes) -> Response:
-    """Add nodes, or change those that are there; all or none. Their edges are added with them."""
+    """Add or change nodes and add their edges; all or none."""
     service = service_of(request)
     try:
         features = await run_in_threadpool(
@@ -159,13 +159,13 @@ async def put_nodes(request: Request, body: schemas.PutNodes) -> Response:
 
 @writes.put("/v1/edges", response_model=schemas.Changed)
 async def put_edges(request: Request, body: schemas.PutEdges) -> Response:
-    """Join nodes that are there; an edge that is there already stays. All or none."""
+    """Add edges between stored nodes; existing edges stay. All or none."""
     return await make(service_of(request), Change(edges=tuple((e.source, e.target) for e in body.edges)))
 
 
 @writes.delete("/v1/edges", response_model=schemas.Changed)
 async def delete_edge(request: Request, source: End, target: End) -> Response:
-    """Take an edge away; one that is not there is no error."""
+    """Delete an edge; a missing edge is no error."""
     return await make(service_of(request), Change(removed_edges=((source, target),)))
 
 
@@ -188,24 +188,24 @@ def _label_numbers(service: Service, label: str | list[str] | None, place: int) 
 
 @admin.get("/healthz")
 async def healthz() -> dict[str, str]:
-    """The process answers."""
+    """Whether the process answers."""
     return {"status": "ok"}
 
 
 @admin.get("/readyz")
 async def readyz(request: Request) -> Response:
-    """The search index and the map are built too."""
+    """Whether the search index and the map are built."""
     service = service_of(request)
     ready = service.updater.index is not None
-    said = {"status": "ready" if ready else "building the search index"}
+    status = {"status": "ready" if ready else "building the search index"}
     if service.updater.trouble:
-        said["trouble"] = "background work fails; see the log"
-    return json_response(said, 200 if ready else 503)
+        status["trouble"] = "background work fails; see the log"
+    return json_response(status, 200 if ready else 503)
 
 
 @admin.get("/metrics")
 async def metrics(request: Request) -> Response:
-    """Prometheus."""
+    """Metrics in Prometheus format."""
     service = service_of(request)
     service.metrics.waiting.set(request.app.state.gate.waiting)
     await run_in_threadpool(service.refresh_gauges)
@@ -214,7 +214,7 @@ async def metrics(request: Request) -> Response:
 
 @admin.get("/v1/model")
 async def model(request: Request) -> dict[str, Any]:
-    """What model serves, what it reads and what it predicts."""
+    """The model in service, the columns it reads and the classes it predicts."""
     service = service_of(request)
     loaded = service.model
     return {
@@ -259,7 +259,7 @@ async def map_points(request: Request) -> Response:
 
 @admin.get("/v1/map/changes")
 async def map_changes(request: Request, since: Annotated[int, Query(ge=0, le=2**53)] = 0) -> dict[str, Any]:
-    """Points that came, moved or went after the change of that number."""
+    """Points that were added, moved or deleted after change number `since`."""
     drawn = service_of(request).updater.map
     if drawn is None:
         raise retry(503, "the map is being drawn")
@@ -268,7 +268,7 @@ async def map_changes(request: Request, since: Annotated[int, Query(ge=0, le=2**
 
 @admin.post("/v1/admin/reload")
 async def reload(request: Request) -> dict[str, str]:
-    """Load the run's folder again. A bad model is refused, and the one in service stays."""
+    """Load the run's folder again. A bad model is refused, and the present one stays in service."""
     try:
         fresh = await run_in_threadpool(service_of(request).reload)
     except (GraphSageError, OSError) as error:
@@ -279,17 +279,17 @@ async def reload(request: Request) -> dict[str, str]:
 
 @admin.post("/v1/admin/compact", response_model=schemas.Changed)
 async def compact(request: Request) -> Response:
-    """Write the next generation now."""
+    """Write the next generation of the live graph now."""
     service = service_of(request)
     return changed(service.model, await run_in_threadpool(service.live.compact))
 
 
 @admin.post("/v1/admin/backup", response_model=schemas.Changed)
 async def backup(request: Request, body: schemas.BackupRequest) -> Response:
-    """Copy the live graph as it is now into a folder beside it, while everything goes on."""
+    """Copy the live graph as it is now into a folder next to it, without stopping the service."""
     service = service_of(request)
     folder = service.live.folder
     target = folder.parent / f"{folder.name}-backups" / body.name
     if target.exists():
-        raise Problem(409, "there is a backup of that name")
+        raise Problem(409, "a backup of that name exists")
     return changed(service.model, await run_in_threadpool(service.live.backup, target))

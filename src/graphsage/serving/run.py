@@ -1,4 +1,4 @@
-"""One process that serves: binds, answers, and on SIGTERM or SIGINT finishes what is in flight and exits with 0."""
+"""The service as one process. On SIGTERM or SIGINT it finishes the requests in flight and exits with 0."""
 
 import gc
 import ipaddress
@@ -21,11 +21,11 @@ from graphsage.serving.request_limits import local_names
 from graphsage.serving.service import Service
 from graphsage.serving.settings import Settings
 
-GRACE = 10  # seconds that requests in flight have after a signal
+GRACE = 10  # seconds for requests in flight after a signal
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's raises the signal again when it is done, so that the process would die of it instead of exiting."""
+    """Exits with 0 after a signal; uvicorn's own server would raise the signal again and die of it."""
 
     on_start: Callable[[str], None]
 
@@ -46,7 +46,7 @@ class _Server(uvicorn.Server):
 
 
 def check_address(host: str, keys: ApiKeys) -> None:
-    """Only this machine may come without a key."""
+    """Refuse addresses that other machines can reach without keys."""
     try:
         local = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -71,7 +71,7 @@ def serve(
     threads: int = 1,
     on_start: Callable[[str], None] = print,
 ) -> None:
-    """Serve until a signal comes."""
+    """Serve until a signal arrives."""
     check_address(host, keys)
     torch.set_num_threads(threads)
     service = Service(run, folder, settings, inference=inference, map_method=map_method)
@@ -93,8 +93,8 @@ def serve(
         server = _Server(config)
         server.on_start = on_start
         give_back()
-        gc.freeze()  # the model and the libraries need not be looked at again
-        sys.setswitchinterval(0.001)  # the thread that answers must not wait long for the one that computes
+        gc.freeze()  # excludes the model and the libraries from garbage collection
+        sys.setswitchinterval(0.001)  # seconds; the answering thread must not wait long for the computing one
         server.run()
         if not server.started:
             raise ConfigError(f"cannot serve on {host} port {port}; is another process using it?")

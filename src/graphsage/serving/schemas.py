@@ -1,4 +1,4 @@
-"""What requests and answers look like; the OpenAPI page is made of these."""
+"""Schemas of requests and answers; the OpenAPI description is generated from them."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 def plain(value: Any) -> Any:
-    """Refuse what JSON cannot hold, though Python's reader lets it in: NaN, infinity, halves of characters."""
+    """Refuse values that Python's reader accepts but JSON forbids: NaN, infinity, lone surrogates."""
     if isinstance(value, dict):
         for name, each in value.items():
             plain(name)
@@ -37,16 +37,16 @@ class Strict(BaseModel):
 
 
 class NewNode(Strict):
-    """A node that need not be in the graph: its attributes (or ready features) and the nodes it is joined with."""
+    """A node outside the graph: its attributes (or ready features) and the ids of its neighbors."""
 
     id: Id | None = None
-    attributes: Attributes | None = Field(None, description="The columns that the model's features are made of.")
+    attributes: Attributes | None = Field(None, description="The columns that the model makes features from.")
     features: list[Number] | None = Field(None, max_length=65536, description="Ready features instead of attributes.")
     edges: list[Id] = Field(default_factory=list, max_length=_LIMITS.max_neighbors)
 
 
 class NodesRequest(Strict):
-    """Known nodes by id, then nodes sent along, which are not stored."""
+    """Stored nodes by id, then new nodes, which are not stored."""
 
     ids: list[Id] = Field(default_factory=list, max_length=_LIMITS.max_nodes)
     nodes: list[NewNode] = Field(default_factory=list, max_length=_LIMITS.max_nodes)
@@ -61,7 +61,7 @@ class PredictRequest(NodesRequest):
 
 
 class SearchRequest(Strict):
-    """The nodes nearest to a known one, or to one that is sent along: give one of the two."""
+    """Search around a stored node (id) or a new one (node); give one of them."""
 
     id: Id | None = None
     node: NewNode | None = None
@@ -69,10 +69,10 @@ class SearchRequest(Strict):
 
 
 class StoredNode(NewNode):
-    """A node to add; of one that is there, what is given replaces what was, and edges are added."""
+    """A node to add or change. Given fields replace stored ones, and edges are added."""
 
     id: Id
-    label: Id | list[Id] | None = Field(None, description="Its class, or a list of labels where nodes have many.")
+    label: Id | list[Id] | None = Field(None, description="Its class, or a list of labels for multi-label data.")
 
 
 class PutNodes(Strict):
@@ -89,7 +89,9 @@ class PutEdges(Strict):
 
 
 class BackupRequest(Strict):
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Folder made beside the live graph.")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Folder to create next to the live graph."
+    )
 
 
 class GraphVersion(BaseModel):
@@ -113,7 +115,7 @@ class Embeddings(Answer):
 
 
 class Prediction(BaseModel):
-    """`class` and `probability`, or `labels` where nodes have many; all probabilities, best first."""
+    """`class` and `probability`, or `labels` for multi-label data; all probabilities in descending order."""
 
     model_config = ConfigDict(extra="allow")
     probabilities: dict[str, float]
@@ -134,7 +136,7 @@ class SearchAnswer(Answer):
 
 
 class Changed(Answer):
-    """The version that has the change."""
+    """The version that includes the change."""
 
 
 class NodeAnswer(Answer):

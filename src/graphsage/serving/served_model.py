@@ -1,4 +1,4 @@
-"""A model in service: what a reload swaps as a whole."""
+"""The model in service, which a reload replaces as a whole."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -18,7 +18,7 @@ from graphsage.live.node_features import NodeFeatures, fingerprint
 
 @dataclass(frozen=True, eq=False)
 class ServedModel:
-    """`version` is a digest of the bundle: two that are equal give the same vectors."""
+    """`version` is a digest of the bundle: equal versions give equal vectors."""
 
     version: str
     encoder: LiveEncoder
@@ -34,7 +34,7 @@ class ServedModel:
         return self.encoder.encoder.config.dim
 
     def prediction(self, p: Tensor) -> dict[str, Any]:
-        """Probabilities (C,) as an answer: best first."""
+        """Probabilities (C,) as an answer, in descending order."""
         order = torch.argsort(p, descending=True, stable=True).tolist()
         named = {self.classes[c]: float(p[c]) for c in order}
         if self.multilabel:
@@ -43,7 +43,7 @@ class ServedModel:
 
 
 def load_model(run: Path, inference: str | None) -> ServedModel:
-    """Load a bundle and try it: one that cannot embed is refused here."""
+    """Load a bundle and refuse one that cannot embed."""
     model = load(run)
     version = sha256((run / "config.json").read_bytes() + (inference or "").encode()).hexdigest()[:12]
     return ready(model, version, inference)

@@ -1,4 +1,4 @@
-"""The service without HTTP: a live graph, a model, a micro-batcher and what follows in the background."""
+"""The service without HTTP: a live graph, a model, a micro-batcher and the updater of the search index."""
 
 import threading
 from pathlib import Path
@@ -37,7 +37,7 @@ class Service:
         self.updater.start()
 
     def reload(self) -> ServedModel:
-        """Swap in the model that the run's folder holds now; a bad one is refused, and the old one stays."""
+        """Load the run's folder again. A bad model is refused, and the present one stays in service."""
         with self._reloading:
             fresh = load_model(self.run, self._inference)
             self._check_features(fresh, self.live.manifest.features)
