@@ -10,6 +10,7 @@ from graphsage.errors import ConfigError, at_least, one_of, setting
 from graphsage.kernels.dropout import dropout
 from graphsage.kernels.neighborhood import Hoods, concatenated, joined_keys
 from graphsage.model.aggregators import aggregator_named
+from graphsage.model.checked_aggregator import make_aggregator
 from graphsage.model.layer import COMBINES, SageLayer
 
 NORMALIZES = ("every", "last", "never")
@@ -77,7 +78,7 @@ class Encoder(nn.Module):
             layer = SageLayer(
                 width,
                 config.dim,
-                aggregator_named(config.aggregator)(width, config.hidden_dim, config.depth),
+                make_aggregator(config.aggregator, width, config.hidden_dim, config.depth),
                 combine=config.combine,
                 activation=not last or config.last_activation,
                 normalize=config.normalize == "every" or (last and config.normalize == "last"),

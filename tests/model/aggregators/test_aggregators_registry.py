@@ -12,7 +12,13 @@ from graphsage.inference.embed import embed_exact
 from graphsage.kernels.gather import gather_max, gather_mean
 from graphsage.kernels.neighborhood import Consecutive, Neighborhood
 from graphsage.kernels.random import Stream
-from graphsage.model.aggregators import AGGREGATORS, Aggregator, aggregator_named, register_aggregator
+from graphsage.model.aggregators import (
+    AGGREGATORS,
+    Aggregator,
+    aggregator_named,
+    register_aggregator,
+)
+from graphsage.model.checked_aggregator import make_aggregator
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.sampling.minibatch import sample_minibatch
 
@@ -76,3 +82,81 @@ def test_an_aggregator_without_forward_says_what_to_define() -> None:
     hood = Consecutive(0, 1, torch.ones(1).bool(), torch.zeros(1).long())
     with pytest.raises(NotImplementedError, match="Lazy must define forward"):
         Lazy(3)(torch.zeros(1, 3), hood)
+
+
+class OneArgument(Aggregator):
+    def __init__(self, in_dim: int) -> None:
+        super().__init__(in_dim)
+
+
+class WrongWidth(Aggregator):
+    def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
+        return torch.cat([gather_mean(h, hood), gather_max(h, hood)], dim=1)
+
+
+class NoWidth(Aggregator):
+    def __init__(self, in_dim: int, hidden_dim: int | None = None, depth: int = 1) -> None:
+        torch.nn.Module.__init__(self)
+
+
+class SampledOnly(Aggregator):
+    def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
+        return h[hood.index].mean(dim=1)
+
+
+class NoForward(Aggregator):
+    pass
+
+
+class OneRow(Aggregator):
+    def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
+        return h[:1]
+
+
+@pytest.fixture
+def mine() -> Iterator[None]:
+    yield
+    AGGREGATORS.pop("mine", None)
+
+
+@pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize(
+    ("cls", "message"),
+    [
+        (OneArgument, r"OneArgument\.__init__ must accept what the encoder passes, \(in_dim, hidden_dim, depth\)"),
+        (WrongWidth, r"must return \(R, out_dim\) = \(3, 4\), got \(3, 8\).*set out_dim in __init__"),
+        (NoWidth, r"NoWidth\.out_dim must be the width of what forward returns; got None"),
+        (SampledOnly, r"\(R, out_dim\) = \(3, 4\), got \(4,\), for all neighbors, where hood\.index is \(E,\)"),
+        (NoForward, r"NoForward must define forward\(h, hood\)"),
+        (OneRow, r"must return \(R, out_dim\) = \(3, 4\), got \(1, 4\), for sampled neighbors"),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_a_mistake_in_an_aggregator_is_named_when_the_encoder_is_built(cls: type[Aggregator], message: str) -> None:
+    register_aggregator("mine", cls)
+    with pytest.raises(ConfigError, match=message):
+        Encoder(EncoderConfig(aggregator="mine", dim=6), in_dim=4)
+
+
+class Noisy(Aggregator):
+    """Draws random numbers and has buffers that change in training."""
+
+    def __init__(self, in_dim: int, hidden_dim: int | None = None, depth: int = 1) -> None:
+        super().__init__(in_dim)
+        self.norm = torch.nn.BatchNorm1d(in_dim)
+        self.norm.eval()
+
+    def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
+        return gather_mean(self.norm(h + torch.rand_like(h)), hood)
+
+
+@pytest.mark.usefixtures("mine")
+def test_the_check_leaves_the_random_state_and_the_modules_as_they_were() -> None:
+    register_aggregator("mine", Noisy)
+    before = torch.get_rng_state()
+    made = make_aggregator("mine", 3, None, 1)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert made.training
+    assert isinstance(made, Noisy)
+    assert not made.norm.training
+    assert made.norm.num_batches_tracked == 0

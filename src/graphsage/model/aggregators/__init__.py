@@ -14,6 +14,7 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
     "pool": PoolAggregator,
     "meanpool": MeanPoolAggregator,
 }
+BUILT_IN = frozenset(AGGREGATORS.values())
 
 
 def aggregator_named(name: str) -> type[Aggregator]:
@@ -31,4 +32,4 @@ def register_aggregator(name: str, aggregator: type[Aggregator]) -> None:
     AGGREGATORS[name] = aggregator
 
 
-__all__ = ["AGGREGATORS", "Aggregator", "aggregator_named", "register_aggregator"]
+__all__ = ["AGGREGATORS", "BUILT_IN", "Aggregator", "aggregator_named", "register_aggregator"]
