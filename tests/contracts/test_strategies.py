@@ -140,6 +140,19 @@ def test_a_fast_encoder_equals_the_plain_one(
 
 
 @every_device
+@every_aggregator
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.usefixtures("kernels")
+def test_a_fast_encoder_takes_the_neighborhoods_of_a_whole_graph(device: str, name: str, training: bool) -> None:
+    graph = Graph.from_edges([[0, 1], [1, 2], [1, 3], [3, 3]], num_nodes=5).to(device)
+    encoder = encoder_of(EncoderConfig(aggregator=name, dim=4, hidden_dim=3), WIDTH).to(device)
+    x, hoods = normal(1, 5, WIDTH).to(device), whole_graph(graph, 2)
+    plain = outcome(encoder, lambda: encoder(x, hoods), training)
+    found = outcome(encoder, lambda: FastEncoder(encoder)([x], hoods), training)
+    torch.testing.assert_close(found, plain, atol=2e-5, rtol=1e-4)
+
+
+@every_device
 @pytest.mark.parametrize("name", [name for name, each in AGGREGATORS.items() if each.reduction != "sequence"])
 @pytest.mark.usefixtures("kernels")
 @settings(max_examples=15)

@@ -65,19 +65,19 @@ def neighborhoods(graph: Graph, nodes: Tensor, seed: int, size: int) -> list[Hoo
 
 
 @every_device
-@pytest.mark.parametrize("self_in_mean", [False, True])
+@pytest.mark.parametrize("includes_self", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @few
 @given(graph=graphs(directed=None), size=SIZES, seed=SEEDS)
 def test_gathered_rows_and_means_agree(
-    device: str, self_in_mean: bool, dtype: torch.dtype, graph: Graph, size: int, seed: int
+    device: str, includes_self: bool, dtype: torch.dtype, graph: Graph, size: int, seed: int
 ) -> None:
     graph = graph.to(device)
     tables = [normal(seed, graph.num_nodes, 5).to(device, dtype), normal(seed + 1, graph.num_nodes, 2).to(device)]
     shift, scale = normal(seed + 2, 7).to(device), normal(seed + 3, 7).exp().to(device)
     nodes = torch.arange(graph.num_nodes, device=device)
     for hoods in neighborhoods(graph, nodes, seed, size):
-        same(*both(lambda hoods=hoods: gather_self_and_mean(tables, hoods, self_in_mean, shift, scale)))
+        same(*both(lambda hoods=hoods: gather_self_and_mean(tables, hoods, includes_self, shift, scale)))
 
 
 @every_device
@@ -187,7 +187,9 @@ def test_wide_rows_agree_on_any_number_of_threads(dtype: torch.dtype) -> None:
     hood = dense(index, keys % 5 != 0, keys, rows)
 
     def compute() -> tuple[Tensor, ...]:
-        joined = [gather_self_and_mean([table], (hood,), self_in_mean, shift, scale) for self_in_mean in (False, True)]
+        joined = [
+            gather_self_and_mean([table], (hood,), includes_self, shift, scale) for includes_self in (False, True)
+        ]
         best, winner = gathered_maximum(normal(3, 90, 131), index, FRESH)
         total = winners_sum(normal(4, 400, 131), normal(5, 90, 70), index, winner)
         return *joined, scaled_rows([table], rows, shift, scale), best, winner, total

@@ -127,14 +127,14 @@ class SelfAndMean(Plain):
 
     def __init__(self, layer: SageLayer, cells: int = CELLS) -> None:
         super().__init__(layer, cells)
-        self.self_in_mean = layer.aggregator.includes_self
+        self.includes_self = layer.aggregator.includes_self
         self.padded_rows = isinstance(layer.weight, nn.Linear)  # a block-diagonal weight reads halves of a row
 
     def read(self, source: Source, neighborhoods: Sequence[Hoods]) -> LayerInput:
         first, encoder = neighborhoods[0], source.encoder
-        rows, width = joined_rows(first), encoder.in_dim if self.self_in_mean else 2 * encoder.in_dim
+        rows, width = joined_rows(first), encoder.in_dim if self.includes_self else 2 * encoder.in_dim
         buffer = source.buffer(len(rows), width, rows.device, self.padded_rows)
-        x = gather_self_and_mean(source.tables, first, self.self_in_mean, encoder.shift, encoder.scale, buffer)
+        x = gather_self_and_mean(source.tables, first, self.includes_self, encoder.shift, encoder.scale, buffer)
         identities = () if encoder.identity is None else first
         return LayerInput(x, rows, identities, joined_keys(first), tuple(neighborhoods[1:]))
 
@@ -144,7 +144,7 @@ class SelfAndMean(Plain):
             table, dim = encoder.identity.weight, encoder.in_dim
             learned = concatenated([self.layer.aggregator(table, hood) for hood in data.hoods])
             parts = (
-                [x, learned] if self.self_in_mean else [x[:, :dim], encoder.identity(data.nodes), x[:, dim:], learned]
+                [x, learned] if self.includes_self else [x[:, :dim], encoder.identity(data.nodes), x[:, dim:], learned]
             )
             x = torch.cat(parts, dim=1)
         return transform(self.layer, x, buffers)
@@ -152,9 +152,9 @@ class SelfAndMean(Plain):
     def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
         hood = hoods[0]
         if len(hoods) == 1 and isinstance(hood, Consecutive):
-            return transform(self.layer, self_and_mean(h, hood, self.self_in_mean, buffers), buffers)
+            return transform(self.layer, self_and_mean(h, hood, self.includes_self, buffers), buffers)
         aggregated = concatenated([self.layer.aggregator(h, hood) for hood in hoods])
-        if self.self_in_mean:
+        if self.includes_self:
             return transform(self.layer, aggregated, buffers)
         return combine(self.layer, own_rows(h, hoods, buffers), aggregated, buffers)
 

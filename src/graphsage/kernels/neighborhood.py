@@ -116,9 +116,15 @@ class Minibatch:
         return nodes, (first, *self.neighborhoods[1:])
 
 
+def row_numbers(hood: Neighborhood) -> Tensor:
+    """`hood.rows` as a tensor."""
+    rows = hood.rows
+    return rows if isinstance(rows, Tensor) else torch.arange(rows.start, rows.stop, device=hood.keys.device)
+
+
 def joined_rows(hoods: Hoods) -> Tensor:
-    """The rows of all neighborhoods of one iteration, if they are tensors."""
-    return concatenated([hood.rows for hood in hoods if isinstance(hood.rows, Tensor)])
+    """The rows of all neighborhoods of one iteration."""
+    return concatenated([row_numbers(hood) for hood in hoods])
 
 
 def joined_keys(hoods: Hoods) -> Tensor:

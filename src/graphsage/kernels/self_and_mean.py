@@ -1,6 +1,6 @@
 """The input of one layer: concat(h_v, h_N(v)) of line 5 of Algorithm 1, (R, 2D); h_N is zero without neighbors.
 
-With `self_in_mean` it is Equation 2 instead: one mean over the row and its neighbors, (R, D).
+With `includes_self` it is Equation 2 instead: one mean over the row and its neighbors, (R, D).
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from torch import Tensor
 from graphsage.kernels.backend import on_compiled, on_triton
 from graphsage.kernels.buffers import FRESH, Buffers
 from graphsage.kernels.compiled import bindings
-from graphsage.kernels.neighborhood import Consecutive, Dense, Hoods, Ragged, joined_rows
+from graphsage.kernels.neighborhood import Consecutive, Dense, Hoods, Ragged, joined_rows, row_numbers
 
 BLOCK_BYTES = 1 << 19  # gathered rows of one block stay in cache until they are scaled and written
 
 
 def gather_self_and_mean(
-    tables: Sequence[Tensor], hoods: Hoods, self_in_mean: bool, shift: Tensor, scale: Tensor, out: Tensor | None = None
+    tables: Sequence[Tensor], hoods: Hoods, includes_self: bool, shift: Tensor, scale: Tensor, out: Tensor | None = None
 ) -> Tensor:
     """From frozen tables (N, D_i) read side by side, shifted and scaled: no gradient, and never an (R, S, D) tensor.
 
@@ -27,56 +27,55 @@ def gather_self_and_mean(
     dim, start = len(shift), 0
     if out is None:
         rows = joined_rows(hoods)
-        out = torch.empty(len(rows), dim if self_in_mean else 2 * dim, dtype=torch.float32, device=rows.device)
+        out = torch.empty(len(rows), dim if includes_self else 2 * dim, dtype=torch.float32, device=rows.device)
     for hood in hoods:
         assert not isinstance(hood, Consecutive)
         into, at = out[start : start + hood.num_rows], 0
         for table in tables:
             columns = slice(at, at + table.shape[1])
-            _gather(table, hood, self_in_mean, shift[columns], scale[columns], into[:, at:], dim)
+            _gather(table, hood, includes_self, shift[columns], scale[columns], into[:, at:], dim)
             at += table.shape[1]
         start += hood.num_rows
     return out
 
 
 def _gather(
-    table: Tensor, hood: Dense | Ragged, self_in_mean: bool, shift: Tensor, scale: Tensor, out: Tensor, dim: int
+    table: Tensor, hood: Dense | Ragged, includes_self: bool, shift: Tensor, scale: Tensor, out: Tensor, dim: int
 ) -> None:
     """`dim` is the width of all tables, hence the distance between a row's own columns and their mean."""
-    rows, dense = hood.rows, isinstance(hood, Dense)
-    assert isinstance(rows, Tensor)
+    rows, dense = row_numbers(hood), isinstance(hood, Dense)
     if on_triton(rows):
         from graphsage.kernels.triton import gather as fast
 
-        fast.gather_self_and_mean(table, rows, hood, self_in_mean, shift, scale, out, 0 if self_in_mean else dim)
+        fast.gather_self_and_mean(table, rows, hood, includes_self, shift, scale, out, 0 if includes_self else dim)
         return
     if on_compiled(rows, shift, scale) and bindings.readable(table) and bindings.writable(out):
-        bindings.gather_self_and_mean(table, rows, hood, self_in_mean, shift, scale, out, 0 if self_in_mean else dim)
+        bindings.gather_self_and_mean(table, rows, hood, includes_self, shift, scale, out, 0 if includes_self else dim)
         return
-    own_out, mean_out = out[:, : table.shape[1]], out[:, 0 if self_in_mean else dim :][:, : table.shape[1]]
+    own_out, mean_out = out[:, : table.shape[1]], out[:, 0 if includes_self else dim :][:, : table.shape[1]]
     width = table.shape[1] * 4 if table.element_size() >= 4 else table.shape[1] * 16
     block = len(rows) if rows.is_cuda else max(32, BLOCK_BYTES // max(width, 1))
     for start in range(0, len(rows), block):
         stop = min(start + block, len(rows))
         into = mean_out[start:stop]
-        if self_in_mean and dense and table.element_size() >= 4:  # the row is one more of its neighbors
+        if includes_self and dense and table.element_size() >= 4:  # the row is one more of its neighbors
             index = torch.cat([rows[start:stop, None], hood.index[start:stop]], dim=1)
             total = F.embedding_bag(index, table, mode="sum")
         else:
             own, total = table.index_select(0, rows[start:stop]).float(), bag_sum(table, hood, start, stop)
-            if self_in_mean:
+            if includes_self:
                 total += own
             else:
                 torch.mul(own.sub_(shift), scale, out=own_out[start:stop])
         if isinstance(hood, Dense):  # one pass less than averaging first
-            count = hood.size + self_in_mean
+            count = hood.size + includes_self
             torch.mul(total.sub_(shift * count), scale / count, out=into)
         else:
-            counts = (hood.counts[start:stop, None] + int(self_in_mean)).clamp_min(1)
+            counts = (hood.counts[start:stop, None] + int(includes_self)).clamp_min(1)
             torch.mul(total.div_(counts).sub_(shift), scale, out=into)
-    if dense or not self_in_mean:
+    if dense or not includes_self:
         alone = torch.nonzero(~hood.present).flatten()
-        mean_out[alone] = (table[rows[alone]].float() - shift) * scale if self_in_mean else 0.0
+        mean_out[alone] = (table[rows[alone]].float() - shift) * scale if includes_self else 0.0
 
 
 def bag_sum(table: Tensor, hood: Dense | Ragged, start: int, stop: int) -> Tensor:
@@ -93,11 +92,11 @@ def bag_sum(table: Tensor, hood: Dense | Ragged, start: int, stop: int) -> Tenso
     return F.embedding_bag(index, table, offsets - offsets[0], mode="sum", include_last_offset=True)
 
 
-def self_and_mean(h: Tensor, hood: Consecutive, self_in_mean: bool, buffers: Buffers = FRESH) -> Tensor:
+def self_and_mean(h: Tensor, hood: Consecutive, includes_self: bool, buffers: Buffers = FRESH) -> Tensor:
     """From the rows that the layer below returned, of which the first are the rows themselves. With gradient; nothing
     is gathered."""
     assert hood.first_row == 0
-    joined: Tensor = _SelfAndMean.apply(h, hood.present, hood.start, hood.size, self_in_mean, buffers)  # type: ignore[no-untyped-call]
+    joined: Tensor = _SelfAndMean.apply(h, hood.present, hood.start, hood.size, includes_self, buffers)  # type: ignore[no-untyped-call]
     return joined
 
 
@@ -109,18 +108,18 @@ class _SelfAndMean(torch.autograd.Function):
         present: Tensor,
         start: int,
         size: int,
-        self_in_mean: bool,
+        includes_self: bool,
         buffers: Buffers,
     ) -> Tensor:
         ctx.save_for_backward(present)
-        ctx.settings = (start, size, self_in_mean, len(h), buffers)  # type: ignore[attr-defined]
+        ctx.settings = (start, size, includes_self, len(h), buffers)  # type: ignore[attr-defined]
         if on_triton(h):
             from graphsage.kernels.triton import self_and_mean as fast
 
-            return fast.forward(h.contiguous(), present, start, size, self_in_mean)
+            return fast.forward(h.contiguous(), present, start, size, includes_self)
         count, dim = len(present), h.shape[1]
         below = h[start : start + count * size].view(count, size, dim)
-        if self_in_mean:
+        if includes_self:
             return (below.sum(dim=1) * present[:, None] + h[:count]) / (present * size + 1)[:, None]
         out = buffers.take_like(h, count, 2 * dim)
         out[:, :dim] = h[:count]
@@ -130,19 +129,19 @@ class _SelfAndMean(torch.autograd.Function):
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (present,) = ctx.saved_tensors  # type: ignore[attr-defined]
-        start, size, self_in_mean, height, buffers = ctx.settings  # type: ignore[attr-defined]
+        start, size, includes_self, height, buffers = ctx.settings  # type: ignore[attr-defined]
         grad = grads[0].contiguous()
         if on_triton(grad):
             from graphsage.kernels.triton import self_and_mean as fast
 
-            return fast.backward(grad, present, start, size, self_in_mean, height), None, None, None, None, None
+            return fast.backward(grad, present, start, size, includes_self, height), None, None, None, None, None
         count = len(present)
-        dim = grad.shape[1] if self_in_mean else grad.shape[1] // 2
+        dim = grad.shape[1] if includes_self else grad.shape[1] // 2
         out = buffers.take_like(grad, height, dim)
         if start > count or height > start + count * size:
             out.zero_()
         own, below = out[:count], out[start : start + count * size].view(count, size, dim)
-        if self_in_mean:
+        if includes_self:
             each = grad / (present * size + 1)[:, None]
             own.copy_(each)
             below.copy_((each * present[:, None])[:, None])

@@ -66,8 +66,8 @@ def test_tables_of_any_kind_and_order_are_read(name: str) -> None:
     dim = table.shape[1]
     shift, scale = normal(1, 2 * dim)[::2], normal(2, dim).exp()
     for neighborhood in (DENSE, RAGGED):
-        for self_in_mean in (False, True):
-            agree(*both(lambda n=neighborhood, m=self_in_mean: gather_self_and_mean([table], (n,), m, shift, scale)))
+        for includes_self in (False, True):
+            agree(*both(lambda n=neighborhood, m=includes_self: gather_self_and_mean([table], (n,), m, shift, scale)))
     agree(*both(lambda: scaled_rows([table], ROWS, shift, scale)))
     if dim and table.dtype == torch.float32:
         for reduce in (gather_mean, gather_sum, gather_max):

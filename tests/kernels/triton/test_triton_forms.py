@@ -39,12 +39,12 @@ def consecutive(rows: int, size: int, gap: int, seed: int, device: str) -> tuple
 
 
 @every_device
-@pytest.mark.parametrize("self_in_mean", [False, True])
+@pytest.mark.parametrize("includes_self", [False, True])
 @few
 @given(case=CONSECUTIVE)
-def test_joined_rows_agree(device: str, self_in_mean: bool, case: tuple[int, int, int, int]) -> None:
+def test_joined_rows_agree(device: str, includes_self: bool, case: tuple[int, int, int, int]) -> None:
     h, neighborhood = consecutive(*case, device)
-    same(*both(lambda: gradients(lambda x: self_and_mean(x, neighborhood, self_in_mean), h, case[3])))
+    same(*both(lambda: gradients(lambda x: self_and_mean(x, neighborhood, includes_self), h, case[3])))
 
 
 @every_device

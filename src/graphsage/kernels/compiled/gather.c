@@ -3,7 +3,7 @@
 /* kernels/self_and_mean.py, gather_self_and_mean. `offsets` is null if every row has `size` neighbors. */
 int gather_self_and_mean(const void *table, int64_t dtype, int64_t stride, int64_t num_rows, int64_t dim, const int64_t *rows,
                   const void *index, int64_t is_int64, int64_t entries, const int64_t *offsets, int64_t count, int64_t size,
-                  const uint8_t *present, int64_t self_in_mean, const float *shift, const float *scale, float *out,
+                  const uint8_t *present, int64_t includes_self, const float *shift, const float *scale, float *out,
                   int64_t out_stride, int64_t mean_at, int64_t threads) {
     int bad = 0;
 #pragma omp parallel reduction(| : bad) num_threads(threads) if (count * dim > SERIAL)
@@ -16,15 +16,15 @@ int gather_self_and_mean(const void *table, int64_t dtype, int64_t stride, int64
             int64_t n = !present[r] ? 0 : offsets ? offsets[r + 1] - first : size;
             if (rows[r] < 0 || rows[r] >= num_rows || first < 0 || n < 0 || first + n > entries ||
                 outside(index, is_int64, first, n, num_rows)) { bad |= OUTSIDE; continue; }
-            float *own = out + r * out_stride, *mean = own + mean_at, rows_in = (float)(n + self_in_mean);
-            if (self_in_mean) set(table, dtype, stride, rows[r], dim, sum);
+            float *own = out + r * out_stride, *mean = own + mean_at, rows_in = (float)(n + includes_self);
+            if (includes_self) set(table, dtype, stride, rows[r], dim, sum);
             else {
                 set(table, dtype, stride, rows[r], dim, own);
                 for (int64_t c = 0; c < dim; c++) own[c] = (own[c] - shift[c]) * scale[c];
                 memset(sum, 0, dim * sizeof(float));
             }
             add_rows(table, dtype, stride, index, is_int64, first, n, entries - first, dim, sum);
-            if (n + self_in_mean == 0) memset(mean, 0, dim * sizeof(float));
+            if (n + includes_self == 0) memset(mean, 0, dim * sizeof(float));
             else for (int64_t c = 0; c < dim; c++) mean[c] = (sum[c] / rows_in - shift[c]) * scale[c];
         }
         free(sum);

@@ -28,13 +28,13 @@ def _gather(
     out_stride,
     mean_at,
     SELF: tl.constexpr,
-    SELF_IN_MEAN: tl.constexpr,
+    INCLUDES_SELF: tl.constexpr,
     SCALED: tl.constexpr,
     DIM: tl.constexpr,
     SIZE: tl.constexpr,
     LANES: tl.constexpr,
 ):
-    """One program per row and block of columns. With SELF_IN_MEAN the row is part of the mean (Equation 2); with SELF
+    """One program per row and block of columns. With INCLUDES_SELF the row is part of the mean (Equation 2); with SELF
     it is also written, at column 0. SIZE is 0 for ragged neighborhoods."""
     r = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * LANES + tl.arange(0, LANES)
@@ -69,9 +69,9 @@ def _gather(
             total += tl.load(table + j * stride + column, mask=inside, other=0.0).to(tl.float32)
             e += 1
         total += more
-    if SELF or SELF_IN_MEAN:
+    if SELF or INCLUDES_SELF:
         own = tl.load(table + tl.load(rows + r) * stride + column, mask=inside, other=0.0).to(tl.float32)
-    if SELF_IN_MEAN:
+    if INCLUDES_SELF:
         mean = (total + own) / (count + 1)
     else:
         mean = total / tl.maximum(count, 1)
@@ -81,7 +81,7 @@ def _gather(
         mean = (mean - off) * by
         if SELF:
             own = (own - off) * by
-    if not SELF_IN_MEAN:
+    if not INCLUDES_SELF:
         mean = tl.where(count > 0, mean, 0.0)
     tl.store(out + r * out_stride + mean_at + column, mean, mask=inside)
     if SELF:
@@ -107,7 +107,7 @@ def reduce(table: Tensor, index: Tensor, offsets: Tensor, mode: str) -> Tensor:
     """The mean or max of each row's neighbors, ragged, zero if there are none: (R, D) float32, no gradient."""
     out = torch.empty(len(offsets) - 1, table.shape[1], dtype=torch.float32, device=offsets.device)
     if mode == "mean":
-        _launch(table, offsets, index, offsets, offsets, None, None, out, 0, write_self=False, self_in_mean=False)
+        _launch(table, offsets, index, offsets, offsets, None, None, out, 0, write_self=False, includes_self=False)
     elif out.numel():
         lanes = min(LANES, triton.next_power_of_2(table.shape[1]))
         _ragged_max[(len(out), triton.cdiv(table.shape[1], lanes))](
@@ -120,7 +120,7 @@ def gather_self_and_mean(
     table: Tensor,
     rows: Tensor,
     hood: Dense | Ragged,
-    self_in_mean: bool,
+    includes_self: bool,
     shift: Tensor,
     scale: Tensor,
     out: Tensor,
@@ -138,8 +138,8 @@ def gather_self_and_mean(
         scale,
         out,
         mean_at,
-        write_self=not self_in_mean,
-        self_in_mean=self_in_mean,
+        write_self=not includes_self,
+        includes_self=includes_self,
     )
 
 
@@ -155,7 +155,7 @@ def _launch(
     mean_at: int,
     *,
     write_self: bool,
-    self_in_mean: bool,
+    includes_self: bool,
 ) -> None:
     """Sums are float32. A pointer that the kernel does not read may be any tensor."""
     dim = table.shape[1]
@@ -175,7 +175,7 @@ def _launch(
         out.stride(0),
         mean_at,
         SELF=write_self,
-        SELF_IN_MEAN=self_in_mean,
+        INCLUDES_SELF=includes_self,
         SCALED=scale is not None,
         DIM=dim,
         SIZE=index.shape[1] if offsets is None else 0,

@@ -7,7 +7,7 @@ from torch import Tensor
 
 @triton.jit
 def _forward(
-    h, present, out, start, SELF_IN_MEAN: tl.constexpr, DIM: tl.constexpr, SIZE: tl.constexpr, LANES: tl.constexpr
+    h, present, out, start, INCLUDES_SELF: tl.constexpr, DIM: tl.constexpr, SIZE: tl.constexpr, LANES: tl.constexpr
 ):
     r = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, LANES)
@@ -17,7 +17,7 @@ def _forward(
     total = tl.zeros([LANES], tl.float32)
     for s in tl.static_range(SIZE):
         total += tl.load(h + (start + r * SIZE + s) * DIM + column, mask=inside & has, other=0.0)
-    if SELF_IN_MEAN:
+    if INCLUDES_SELF:
         tl.store(out + r * DIM + column, (total + own) / (SIZE * has + 1), mask=inside)
     else:
         tl.store(out + r * 2 * DIM + column, own, mask=inside)
@@ -31,7 +31,7 @@ def _backward(
     out,
     start,
     num_rows,
-    SELF_IN_MEAN: tl.constexpr,
+    INCLUDES_SELF: tl.constexpr,
     DIM: tl.constexpr,
     SIZE: tl.constexpr,
     LANES: tl.constexpr,
@@ -45,7 +45,7 @@ def _backward(
     is_row = m < num_rows
     r = tl.where(is_child, child, tl.where(is_row, m, 0))
     has = tl.load(present + r) != 0
-    if SELF_IN_MEAN:
+    if INCLUDES_SELF:
         g = tl.load(grad + r * DIM + column, mask=inside, other=0.0) / (SIZE * has + 1)
     else:
         at = tl.where(is_child, DIM, 0)
@@ -54,20 +54,20 @@ def _backward(
     tl.store(out + m * DIM + column, g, mask=inside)
 
 
-def forward(h: Tensor, present: Tensor, start: int, size: int, self_in_mean: bool) -> Tensor:
+def forward(h: Tensor, present: Tensor, start: int, size: int, includes_self: bool) -> Tensor:
     count, dim = len(present), h.shape[1]
-    out = h.new_empty(count, dim if self_in_mean else 2 * dim)
+    out = h.new_empty(count, dim if includes_self else 2 * dim)
     if count:
-        _forward[(count,)](h, present, out, start, SELF_IN_MEAN=self_in_mean, SIZE=size, **_shape(dim))
+        _forward[(count,)](h, present, out, start, INCLUDES_SELF=includes_self, SIZE=size, **_shape(dim))
     return out
 
 
-def backward(grad: Tensor, present: Tensor, start: int, size: int, self_in_mean: bool, height: int) -> Tensor:
-    dim = grad.shape[1] if self_in_mean else grad.shape[1] // 2
+def backward(grad: Tensor, present: Tensor, start: int, size: int, includes_self: bool, height: int) -> Tensor:
+    dim = grad.shape[1] if includes_self else grad.shape[1] // 2
     out = grad.new_empty(height, dim)
     if height:
         _backward[(height,)](
-            grad, present, out, start, len(present), SELF_IN_MEAN=self_in_mean, SIZE=size, **_shape(dim)
+            grad, present, out, start, len(present), INCLUDES_SELF=includes_self, SIZE=size, **_shape(dim)
         )
     return out
 
