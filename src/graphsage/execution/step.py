@@ -1,7 +1,6 @@
 """One training step: gather, loss, gradient, Adam. Eager here; `capture` replays it as one CUDA graph."""
 
 import os
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -10,7 +9,7 @@ from torch import Tensor, nn
 from graphsage.execution.adam import Adam
 from graphsage.execution.ranks import SINGLE_PROCESS, GradientBucket, Ranks
 
-STAGED = 16  # steps whose examples are chosen together: arithmetic on a few numbers costs as much as on many
+CHOSEN_AT_ONCE = 16  # steps whose examples are chosen together: arithmetic on a few numbers costs as much as on many
 
 
 Examples = tuple[Tensor, ...]
@@ -40,25 +39,20 @@ class Step(Protocol):
         """The sum of the losses since the last call."""
 
 
-@dataclass
 class EagerStep:
-    objective: StepObjective
-    module: nn.Module
-    optimizer: Adam
-    ranks: Ranks = SINGLE_PROCESS
-    total: Tensor = field(init=False)
-    bucket: GradientBucket | None = field(init=False, default=None)
-    _examples: Examples = ()
-    _first: int = 0
-    _count: int = 0
-    _buffer: Tensor | None = None
-
-    def __post_init__(self) -> None:
-        self.total = torch.zeros((), dtype=torch.float64, device=next(self.module.parameters()).device)
-        if self.ranks.count > 1:
-            self.bucket = GradientBucket(self.module)
+    def __init__(
+        self, objective: StepObjective, module: nn.Module, optimizer: Adam, ranks: Ranks = SINGLE_PROCESS
+    ) -> None:
+        self.objective, self.module, self.optimizer, self.ranks = objective, module, optimizer, ranks
+        self.total = torch.zeros((), dtype=torch.float64, device=next(module.parameters()).device)
+        self.bucket = GradientBucket(module) if ranks.count > 1 else None
+        self._examples: Examples = ()
+        self._first = self._count = 0
+        self._buffer: Tensor | None = None
 
     def run(self, step: int) -> None:
+        # `next_step` frees the pooled memory of the last step, which holds weight gradients too: they must have been
+        # applied (`optimizer.step` below) and dropped (`zero_grad`) before.
         self.optimizer.zero_grad(set_to_none=True)
         self.objective.next_step()
         gathered = self.objective.gather(self._examples_of(step), self._buffer)
@@ -78,7 +72,7 @@ class EagerStep:
 
     def _examples_of(self, step: int) -> Examples:
         if not self._first <= step < self._first + self._count:
-            self._first, self._count = step, self.objective.steps_at_once(step, STAGED)
+            self._first, self._count = step, self.objective.steps_at_once(step, CHOSEN_AT_ONCE)
             self._examples = self.objective.choose_examples(step, self._count)
         return tuple(tensor[step - self._first] for tensor in self._examples)
 
