@@ -146,7 +146,7 @@ class Graph(Conversions):
         return self.indices[int(self.indptr[row]) : int(self.indptr[row + 1])]
 
     def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """A CSR that holds the neighbors of `nodes`, as indptr and indices, and the rows of `nodes` in it."""
+        """(indptr, indices, at): the neighbors of nodes[i] are row at[i]."""
         return self.indptr, self.indices, nodes
 
     def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:

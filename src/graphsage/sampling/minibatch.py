@@ -67,8 +67,7 @@ class NeighborLists(Protocol):
     def num_nodes(self) -> int: ...
 
     def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """A CSR that holds the neighbors of `nodes`, as indptr and indices, and the rows of `nodes` in it: `nodes`
-        itself if a node's number is its row."""
+        """(indptr, indices, at): the neighbors of nodes[i] are row at[i]. `at` is `nodes` if row v is of node v."""
 
     def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """The neighbors of `nodes` (R,) one after the other, and where each node's begin: (E,), (R + 1,)."""
@@ -95,14 +94,13 @@ def sample_minibatch(
 
 def _redrawn(graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor) -> Minibatch:
     rows, layers = targets, list[Hoods]()  # line 1: B^K
-    for k in range(len(sample_sizes), 1, -1):  # line 2
-        count, size = len(rows), sample_sizes[k - 1]
-        rows, keys, present, draw = _extended(graph, rows, keys, k, size)  # lines 3-5: B^{k-1} is B^k, then N_k(B^k)
-        layers.insert(0, (Consecutive(count, size, present, draw),))
-    indptr, indices, at = graph.csr_of(rows)  # lines 3-5 for k = 1: neighbors stay node numbers; `compact` lists B^0
-    index, present, draw = sample_last_hop(indptr, indices, at, keys, 1, sample_sizes[0])
-    index = index if at is rows else torch.where(present[:, None], index, rows[:, None])
-    return Minibatch(((Dense(index, present, draw, rows),), *layers))
+    for k in range(len(sample_sizes), 0, -1):  # line 2
+        size, extend = sample_sizes[k - 1], k > 1  # `Minibatch.compact` forms B^0, where each node occurs once
+        below, keys, present, draw = _sampled(graph, rows, keys, k, size, extend)  # lines 3-5: B^k, then N_k(B^k)
+        hood = Consecutive(len(rows), size, present, draw) if extend else Dense(below, present, draw, rows)
+        layers.insert(0, (hood,))
+        rows = below
+    return Minibatch(tuple(layers))
 
 
 def _reused(graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor) -> Minibatch:
@@ -111,7 +109,7 @@ def _reused(graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], 
     hops, hop_keys, starts = [targets], keys, [0, len(targets)]
     present, draws = [], []
     for j, size in enumerate(reversed(sample_sizes)):
-        rows, extended_keys, has, draw = _extended(graph, hops[j], hop_keys, depth - j, size)
+        rows, extended_keys, has, draw = _sampled(graph, hops[j], hop_keys, depth - j, size)
         hops.append(rows[len(hops[j]) :])
         hop_keys = extended_keys[len(hops[j]) :]
         starts.append(starts[-1] + len(hops[-1]))
@@ -128,16 +126,23 @@ def _reused(graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], 
     return Minibatch(tuple(tuple(hood(k, j) for j in range(depth - k + 1)) for k in range(1, depth + 1)))
 
 
-def _extended(
-    graph: NeighborLists, rows: Tensor, keys: Tensor, k: int, size: int
+def _sampled(
+    graph: NeighborLists, rows: Tensor, keys: Tensor, k: int, size: int, extend: bool = True
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """`rows` and then `size` drawn neighbors of each; keys of all; which rows have a neighbor; the draws' keys."""
+    """`rows` (R,), then `size` drawn neighbors of each; the keys of all; which rows have a neighbor; the draws' keys.
+
+    Without `extend` the neighbors alone, (R, size), and no keys of theirs, which only a further hop needs.
+    """
     indptr, indices, at = graph.csr_of(rows)
-    extended, keys, present, draw = sample_and_extend(indptr, indices, at, keys, k, size)
-    if at is not rows:
-        drawn = torch.where(present[:, None], extended[len(rows) :].view(-1, size), rows[:, None])
-        extended = torch.cat([rows, drawn.flatten()])
-    return extended, keys, present, draw
+    if extend:
+        below, keys, present, draw = sample_and_extend(indptr, indices, at, keys, k, size)
+    else:
+        below, present, draw = sample_last_hop(indptr, indices, at, keys, k, size)
+    if at is not rows:  # a row without neighbors yields itself: as a node number, not as its row in the CSR
+        drawn = below[len(rows) :].view(-1, size) if extend else below
+        drawn = torch.where(present[:, None], drawn, rows[:, None])
+        below = torch.cat([rows, drawn.flatten()]) if extend else drawn
+    return below, keys, present, draw
 
 
 def whole_minibatch(
