@@ -1,4 +1,7 @@
-"""ReLU and scaling to length 1 in one operation (Algorithm 1, the end of line 5, and line 7), with its gradient."""
+"""Fast form of model/layer.py, the σ of line 5 and line 7: ReLU and scaling to length 1 in one operation.
+
+`l2norm` is line 7 itself.
+"""
 
 import math
 
@@ -37,7 +40,10 @@ def relu_l2norm(x: Tensor, relu: bool, normalize: bool, buffers: Buffers = FRESH
 def linear_relu_l2norm(
     own: Tensor, aggregated: Tensor | None, weight: Tensor, relu: bool, normalize: bool, buffers: Buffers = FRESH
 ) -> Tensor:
-    """relu_l2norm(concat(own, aggregated) W^T) on a CPU. `own` (R, D) has no gradient, and nothing is concatenated."""
+    """relu_l2norm(concat(own, aggregated) W^T) on a CPU. `own` (R, D) has no gradient, and nothing is concatenated.
+
+    The gradient of W is in memory of `buffers`: apply it before `next_step`.
+    """
     result: Tensor = _LinearReluL2Norm.apply(own, aggregated, weight, relu, normalize, buffers)  # type: ignore[no-untyped-call]
     return result
 
@@ -138,5 +144,5 @@ class _LinearReluL2Norm(torch.autograd.Function):
         if aggregated is not None:
             torch.mm(below.t(), aggregated, out=weight_grad[:, dim:])
             aggregated_grad = torch.mm(below, weight[:, dim:], out=buffers.take_like(aggregated))
-        buffers.give_back(below, y, own)  # read for the last time; ignored if `own` is a part of a matrix
+        buffers.give_back(below)  # `own` and `y` belong to the caller
         return None, aggregated_grad, weight_grad, None, None, None
