@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from graphsage.kernels.gather import gather_mean as gather_mean
     from graphsage.kernels.gather import gather_sum as gather_sum
     from graphsage.kernels.neighborhood import Minibatch as Minibatch
+    from graphsage.kernels.neighborhood import Neighborhood as Neighborhood
     from graphsage.model.aggregators import Aggregator as Aggregator
     from graphsage.model.aggregators import register_aggregator as register_aggregator
     from graphsage.model.encoder import Encoder as Encoder
@@ -56,6 +57,7 @@ _HOME = {
     "GraphSageError": "graphsage.errors",
     "Minibatch": "graphsage.kernels.neighborhood",
     "Model": "graphsage.inference.model",
+    "Neighborhood": "graphsage.kernels.neighborhood",
     "OutputError": "graphsage.errors",
     "Split": "graphsage.graph.split",
     "TableSpec": "graphsage.tables.spec",

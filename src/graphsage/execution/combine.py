@@ -1,4 +1,7 @@
-"""Lines 5 and 7 of Algorithm 1: W · concat(h_v, h_N), ReLU and normalization, without a gradient for frozen rows."""
+"""Fast form of model/layer.py, line 5 and line 7: W · concat(h_v, h_N), ReLU, normalization.
+
+No gradient is computed for frozen rows.
+"""
 
 import torch
 from torch import Tensor, nn

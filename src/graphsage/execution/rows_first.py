@@ -1,8 +1,8 @@
-"""A layer over every node of a graph in two passes: each row is transformed once, then neighbors are reduced.
+"""Fast form of model/layer.py, line 4, line 5 and line 7, over all nodes: each row is transformed once, then reduced.
 
-This is for the aggregators whose reduction is a mean or a maximum. A mean commutes with W, so that rows are projected
-first if W makes them narrower; pool's perceptron must come first. Reductions can also be taken over some neighbors at a
-time (`partial`), for graphs that are larger than memory.
+This serves aggregators that reduce by a mean or a maximum. A mean commutes with W: rows are multiplied by W first if
+that makes them narrower. Pool applies its perceptron before the maximum, as Equation 3 does. A sum or a maximum can be
+taken over a part of the neighbors at a time (`partial`), for graphs larger than memory.
 """
 
 import torch

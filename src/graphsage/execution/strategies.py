@@ -45,9 +45,9 @@ from graphsage.model.layer import BlockDiagonal, SageLayer
 class LayerInput:
     """What a batch reads of the input tables. It depends on no weight, so it can be made ahead of the step.
 
-    Most strategies: `x` (M, D) are the scaled features of `nodes` (M,), and `hoods` index rows of `x`.
-    `SelfAndMean`: `x` (R, 2D) is concat(x_v, mean of the neighbors' x) of `nodes` (R,), or (R, D) with the node in the
-    mean; `hoods` are kept only to aggregate identity vectors, and hold node numbers.
+    Most strategies: row i of `x` (M, D) holds the scaled features of nodes[i], and `hoods` index rows of `x`.
+    `SelfAndMean`: row i of `x` (R, 2D) holds the features of nodes[i] and then the mean of its neighbors' features. If
+    the aggregator includes the node, it is one mean, (R, D). `hoods` hold node numbers, for identity vectors alone.
     `keys` (R,) are those of the rows of h^1, and `above` the neighborhoods of the layers above.
     """
 

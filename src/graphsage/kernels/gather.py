@@ -1,4 +1,7 @@
-"""Gather + reduce over a table that may learn: mean, sum and max over neighbors' rows, never an (R, S, D) tensor."""
+"""The reductions of AGGREGATE, line 4: mean, sum and max over neighbors' rows, never an (R, S, D) tensor.
+
+`gather_relu_max` is the fast form of model/aggregators/pool.py, Equation 3.
+"""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""Equation 3 on a CPU for frozen rows: max over neighbors of ReLU(W x_u + b), with the gradients of W and b.
+"""Fast form of model/aggregators/pool.py, Equation 3, on a CPU for frozen rows: max of ReLU(W x_u + b), with gradients.
 
 Each distinct row is multiplied once. The gradient of W needs no second product of that size: one neighbor, the winner,
 determines each column of a row, so the gradient is a weighted sum of the winners' rows.

@@ -1,6 +1,7 @@
-"""The input of one layer: concat(h_v, h_N(v)) of line 5 of Algorithm 1, (R, 2D); h_N is zero without neighbors.
+"""Fast form of model/layer.py, line 4 and the CONCAT of line 5: concat(h_v, mean of the neighbors), (R, 2D).
 
-With `includes_self` it is Equation 2 instead: one mean over the row and its neighbors, (R, D).
+Without neighbors the mean is zero. With `includes_self` it is Equation 2 instead: one mean over the row and its
+neighbors, (R, D).
 """
 
 from collections.abc import Sequence

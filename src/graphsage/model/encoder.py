@@ -91,7 +91,7 @@ class Encoder(nn.Module):
         """z of the rows of the last neighborhoods, (B, dim).
 
         x (M, in_dim) are features of M nodes, and `nodes` (M,) their numbers; only identity vectors need them.
-        neighborhoods[k - 1] belong to iteration k: they index rows of x for k = 1, and rows of h^{k-1} above.
+        neighborhoods[k - 1] are those of iteration k. They index rows of x for k = 1, and rows of h^{k-1} for k > 1.
         """
         if not isinstance(neighborhoods, Sequence):
             raise ConfigError("neighborhoods must be a sequence, such as batch.neighborhoods or whole_graph(...)")

@@ -14,7 +14,7 @@ class Aggregator(nn.Module):
     """
 
     reduction: ClassVar[str] = "sequence"
-    """What `forward` makes of the neighbors' messages: their 'mean', their 'max', or anything else ('sequence')."""
+    """How `forward` reduces the neighbors' messages: 'mean', 'max', or 'sequence' for any other function."""
     includes_self: ClassVar[bool] = False
     """True: the node is one of its own neighbors (Equation 2), and the layer does not concatenate it."""
 
