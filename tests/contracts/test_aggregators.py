@@ -1,4 +1,4 @@
-"""What every aggregator promises, run for each name in the table: a new one is covered when it is registered."""
+"""What every aggregator in AGGREGATORS promises. A new one needs its slow form in helpers/algorithms.py."""
 
 from dataclasses import replace
 
