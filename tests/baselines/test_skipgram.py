@@ -2,9 +2,21 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from graphs import SEEDS
-from graphsage.baselines.skipgram import SkipGram, plain_step
+from graphsage.baselines.skipgram import SkipGram
+from graphsage.losses import unsupervised_loss
+
+
+def plain_step(target: Tensor, context: Tensor, u: Tensor, v: Tensor, n: Tensor, lr: float, fresh: Tensor) -> None:
+    """One step of gradient descent in place, by autograd. Rows that are not `fresh` do not move."""
+    t, c = target.clone().requires_grad_(), context.clone().requires_grad_()
+    torch.autograd.backward(unsupervised_loss(t[u], c[v], c[n]))
+    assert t.grad is not None
+    assert c.grad is not None
+    target -= lr * t.grad * fresh[:, None]
+    context -= lr * c.grad * fresh[:, None]
 
 
 @given(st.integers(1, 9), st.integers(1, 5), st.booleans(), SEEDS)

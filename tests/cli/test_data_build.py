@@ -22,13 +22,13 @@ def test_debian_tables_are_built_from_indexes(graphsage: Command, tmp_path: Path
 def test_debian_tables_replace_nothing_but_such_tables(graphsage: Command, tmp_path: Path) -> None:
     (tmp_path / "Packages").write_text(INDEX)
     build = ("data", "build", "debian", "--packages", f"sid={tmp_path / 'Packages'}", "--out")
-    assert "did not write" in graphsage(*build, tmp_path, "--overwrite").error
+    assert "not written by" in graphsage(*build, tmp_path, "--overwrite").error
     assert (tmp_path / "Packages").read_text() == INDEX
     assert graphsage(*build, tmp_path / "d").code == 0
     assert "replace it with --overwrite" in graphsage(*build, tmp_path / "d").error
     assert graphsage(*build, tmp_path / "d", "--overwrite").code == 0
     Graph.from_edges([[0, 1]], 2).save(tmp_path / "g")
-    assert "did not write" in graphsage(*build, tmp_path / "g", "--overwrite").error
+    assert "not written by" in graphsage(*build, tmp_path / "g", "--overwrite").error
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_is_there_stays_unless_it_is_a_graph_folder_to_be_replaced(graphsag
     build = ("data", "build", "ppi", *tissues(tmp_path / "ppi"), *SIZES, "--overwrite", "--out")
     before = sorted(path.name for path in (tmp_path / "ppi").iterdir())
     for taken in (tmp_path / "ppi", tmp_path / "ppi" / "sets.gmt"):
-        assert "this command did not write" in graphsage(*build, taken).error
+        assert "not written by this command" in graphsage(*build, taken).error
     assert sorted(path.name for path in (tmp_path / "ppi").iterdir()) == before
     (tmp_path / "out").mkdir()
     assert graphsage(*build, tmp_path / "out").code == 0  # an empty folder is free
@@ -93,7 +93,7 @@ def test_a_file_in_the_place_of_the_output_stays(graphsage: Command, kind: str, 
     taken.write_text("precious")
     names = ("submissions", "comments", "text-model", "communities") if kind == "reddit" else ("nodes", "edges")
     words = [word for name in names for word in (f"--{name}", taken)]
-    assert "this command did not write" in graphsage("data", "build", kind, *words, "--out", taken).error
+    assert "not written by this command" in graphsage("data", "build", kind, *words, "--out", taken).error
     assert taken.read_text() == "precious"
 
 

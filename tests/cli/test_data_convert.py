@@ -45,7 +45,7 @@ def test_an_existing_folder_is_kept_unless_told_otherwise(graphsage: Command, da
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious").touch()
     for words in ((), ("--overwrite",)):
-        assert "did not write" in graphsage("data", "convert", data, tmp_path / "out", *words).error
+        assert "not written by" in graphsage("data", "convert", data, tmp_path / "out", *words).error
     (tmp_path / "out" / "precious").unlink()
     assert graphsage("data", "convert", data, tmp_path / "out").code == 0
     assert "already exists; replace it with --overwrite" in graphsage("data", "convert", data, tmp_path / "out").error

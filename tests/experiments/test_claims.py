@@ -221,13 +221,14 @@ def test_facts_agree_within_a_point_on_the_papers_own_data() -> None:
         {"data": "ppi", "edges_back": 0.0, "nodes_without_features": 0.423},
     ]
     records = {**EMPTY, "facts": {"rows": rows}}
-    stand_in = claims.edges_back(records)
+    find = {claim.name: claim.find for claim in claims.CLAIMS}
+    stand_in = find["citation edges back in time"](records)
     assert (stand_in.ours, stand_in.holds) == ("90% on the stand-in setmm", None)
     for share, holds in ((0.965, True), (0.94, False)):
         own = {**EMPTY, "facts": {"rows": [{"data": "citation", "edges_back": share}]}}
-        assert claims.edges_back(own).holds is holds
-    assert claims.empty_proteins(records).holds
-    assert claims.reddit_edges_back(records).why == "Reddit was not given (--data reddit=PATH)"
+        assert find["citation edges back in time"](own).holds is holds
+    assert find["proteins without features"](records).holds
+    assert find["Reddit edges back in time"](records).why == "Reddit was not given (--data reddit=PATH)"
     for name in ("citation edges back in time", "Reddit edges back in time", "proteins without features"):
         assert ledger(EMPTY)[name]["verdict"] == PENDING
         assert ledger({"facts": {"rows": []}})[name]["verdict"] == UNTESTED

@@ -47,8 +47,7 @@ class DeepWalkConfig:
 
 @dataclass(frozen=True, eq=False)
 class DeepWalk:
-    """A vector for each node, and another for where the node is a context. A node without a walk, such as an isolated
-    one, has the zero vector: nothing was learned about it."""
+    """One vector per node, and one for the node as a context. Nodes without a walk have zero vectors."""
 
     target: Tensor
     context: Tensor

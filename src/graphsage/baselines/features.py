@@ -24,8 +24,7 @@ def neighbor_means(graph: Graph, x: Array, hops: int) -> Array:
 
 
 def smoothed(graph: Graph, x: Array, times: int) -> Array:
-    """Equation 2 without weights, `times` in a row: the mean over a node and its neighbors (N, D). A self loop counts
-    once."""
+    """Equation 2 without weights, `times` in a row: the mean over a node and its neighbors (N, D)."""
     looped = np.zeros((graph.num_nodes, 1), np.float32)
     rows, columns = graph.edge_rows.cpu().numpy(), graph.indices.cpu().numpy()
     looped[rows[rows == columns]] = 1.0

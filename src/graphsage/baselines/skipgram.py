@@ -1,4 +1,4 @@
-"""Skip-gram with negative sampling on pairs of nodes: the step that DeepWalk repeats, in two forms.
+"""Skip-gram with negative sampling on pairs of nodes: the step that DeepWalk repeats.
 
 A node u has a vector T[u], another one C[u] serves where it is the context of others. For a batch of B pairs (u, v) and
 Q negatives n shared by the batch the loss is Equation 1 with T[u] for z_u, and C[v], C[n] for z_v, z_n.
@@ -9,21 +9,10 @@ from torch import Tensor
 
 from graphsage.execution.capture import captured
 from graphsage.kernels.threads import one_thread
-from graphsage.losses import unsupervised_loss
-
-
-def plain_step(target: Tensor, context: Tensor, u: Tensor, v: Tensor, n: Tensor, lr: float, fresh: Tensor) -> None:
-    """One step of gradient descent in place, by autograd: the obvious form. Rows that are not `fresh` do not move."""
-    t, c = target.clone().requires_grad_(), context.clone().requires_grad_()
-    torch.autograd.backward(unsupervised_loss(t[u], c[v], c[n]))
-    assert t.grad is not None
-    assert c.grad is not None
-    target -= lr * t.grad * fresh[:, None]
-    context -= lr * c.grad * fresh[:, None]
 
 
 class SkipGram:
-    """The same steps without autograd: only the rows of a batch are touched, by a few small products.
+    """Steps of gradient descent without autograd: only the rows of a batch are touched, by a few small products.
 
     The derivative of the loss by a score is sigmoid(score) - 1 for a pair and sigmoid(score) for a negative. On a GPU,
     many steps are recorded as one graph and replayed, since each is shorter than the launch of its kernels.

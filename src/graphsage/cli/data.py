@@ -22,15 +22,14 @@ app.add_typer(building, name="build")
 
 ABOUT = {
     "setmm": "theorems of Metamath's set.mm (CC0): edges are citations in proofs, features come from comment and "
-    "formula, classes are the parts of mathematics; splits random and date",
+    "formula, classes are the parts of mathematics; splits random and date"
 }
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run wrote there.")]
 
 
 def check_free(out: Path, overwrite: bool, ours: Callable[[Path], bool] | None = None) -> None:
-    """Refuse, before any work, to write where something is already, but for a folder of `ours` to be replaced (by
-    default one that holds a graph and nothing else)."""
+    """Refuse an existing path, unless `overwrite` is given and it is `ours` (by default a graph folder)."""
     if is_free(out):
         return
     from graphsage.graph.storage import is_graph_folder
@@ -63,8 +62,7 @@ def tables(
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("graph"),
     memory: Annotated[str, typer.Option("--memory", help="Memory limit, such as 3GB.", metavar="SIZE")] = "4GB",
     feature_type: Annotated[
-        str | None,
-        option("--feature-type", "Dtype of the features.", "float32|float16", "float32"),
+        str | None, option("--feature-type", "Dtype of the features.", "float32|float16", "float32")
     ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -80,7 +78,6 @@ def tables(
     Example:
       graphsage data build tables --nodes n.parquet --edges e.parquet --vectors x --memory 3GB --out graph
     """
-
     given = converted(TableSpec, options)
     if "edges" not in given:
         raise ConfigError("a graph needs edges: give --edges FILE")
@@ -94,20 +91,11 @@ def tables(
 
     with row_progress() as report:
         built = build_large(
-            spec,
-            out,
-            memory=parse_size(memory, "--memory"),
-            feature_type=feature_type or "float32",
-            report=report,
+            spec, out, memory=parse_size(memory, "--memory"), feature_type=feature_type or "float32", report=report
         )
     if built.dropped:
         say(f"warning: {built.dropped:,} edges to unknown nodes are dropped")
-    facts = {
-        "nodes": built.nodes,
-        "stored_edges": built.stored_edges,
-        "features": built.features,
-        "classes": built.classes,
-    }
+    facts = {name: getattr(built, name) for name in ("nodes", "stored_edges", "features", "classes")}
     if json:
         print_json({**facts, "dropped_edges": built.dropped, "out": str(out)})
     else:
@@ -120,18 +108,9 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of the random samples.")
 
 @building.command("reddit")
 def reddit(
-    submissions: Annotated[
-        Path,
-        option("--submissions", "A month's posts, such as RS_2014-09.zst.", "FILE"),
-    ],
-    comments: Annotated[
-        Path,
-        option("--comments", "The month's comments, such as RC_2014-09.zst.", "FILE"),
-    ],
-    text_model: Annotated[
-        Path,
-        option("--text-model", "Word vectors in GloVe's or word2vec's format.", "FILE"),
-    ],
+    submissions: Annotated[Path, option("--submissions", "A month's posts, such as RS_2014-09.zst.", "FILE")],
+    comments: Annotated[Path, option("--comments", "The month's comments, such as RC_2014-09.zst.", "FILE")],
+    text_model: Annotated[Path, option("--text-model", "Word vectors in GloVe's or word2vec's format.", "FILE")],
     rank_comments: Annotated[
         str | None,
         option(
@@ -140,13 +119,9 @@ def reddit(
             "PATTERN",
         ),
     ] = None,
-    communities: Annotated[
-        Path | None,
-        option("--communities", "File with one community per line.", "FILE"),
-    ] = None,
+    communities: Annotated[Path | None, option("--communities", "File with one community per line.", "FILE")] = None,
     max_degree: Annotated[
-        int | None,
-        option("--max-degree", "Keep at most this many random edges per post.", default="all edges", min=1),
+        int | None, option("--max-degree", "Keep at most this many random edges per post.", default="all edges", min=1)
     ] = None,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option("--out", help="Graph folder to write.", metavar="FOLDER")] = Path("reddit"),
@@ -188,10 +163,7 @@ def reddit(
 
 @building.command("citation")
 def citation(
-    nodes: Annotated[
-        Path,
-        option("--nodes", "Table of papers: id, field, year and abstract.", "FILE"),
-    ],
+    nodes: Annotated[Path, option("--nodes", "Table of papers: id, field, year and abstract.", "FILE")],
     edges: Annotated[Path, option("--edges", "Table of citations: source and target.", "FILE")],
     fields: Annotated[str, option("--fields", "Only papers of these fields.", "A,B,...", "all")] = "",
     label: Annotated[str, typer.Option("--label", help="Column of the field.", metavar="COLUMN")] = "field",
@@ -245,16 +217,13 @@ def citation(
 @building.command("ppi")
 def ppi(
     tissues: Annotated[
-        list[str],
-        option("--tissues", "Edge lists, one per tissue, such as 'tissues/*.edgelist'.", "PATTERN"),
+        list[str], option("--tissues", "Edge lists, one per tissue, such as 'tissues/*.edgelist'.", "PATTERN")
     ],
     features: Annotated[
-        list[str],
-        option("--features", "Gene sets (GMT) that become features; may be repeated.", "PATTERN"),
+        list[str], option("--features", "Gene sets (GMT) that become features; may be repeated.", "PATTERN")
     ],
     labels: Annotated[
-        list[str],
-        option("--labels", "Ontology terms (GMT) that become labels; may be repeated.", "PATTERN"),
+        list[str], option("--labels", "Ontology terms (GMT) that become labels; may be repeated.", "PATTERN")
     ],
     min_share: Annotated[float, typer.Option("--min-share", help="Least fraction of proteins per feature.")] = 0.1,
     train_graphs: Annotated[int, typer.Option("--train-graphs", help="Graphs to train on.", min=1)] = 20,
@@ -299,18 +268,15 @@ def ppi(
 
 
 def _built(name: str, graph: "Graph", out: Path, json: bool) -> None:
-
-    counts = {
-        "nodes": graph.num_nodes,
-        "edges": graph.num_edges,
-        "features": graph.num_features,
-        "classes": graph.num_classes,
-    }
     if json:
-        print_json({"data": name, **counts, "out": str(out)})
+        print_json({"data": name, **_counts(graph), "out": str(out)})
     else:
-        parts = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+        parts = ", ".join(f"{count:,} {what}" for what, count in _counts(graph).items())
         print(f"{parts} are in {out}; train on it: graphsage train {out}")
+
+
+def _counts(graph: "Graph") -> dict[str, int]:
+    return {what: getattr(graph, f"num_{what}") for what in ("nodes", "edges", "features", "classes")}
 
 
 def _files(flag: str, patterns: list[str]) -> list[Path]:
@@ -332,10 +298,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 @building.command("setmm")
 def setmm_command(
-    source: Annotated[
-        Path,
-        option("--from", "The database set.mm (Debian: metamath-databases).", "FILE"),
-    ],
+    source: Annotated[Path, option("--from", "The database set.mm (Debian: metamath-databases).", "FILE")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write.", metavar="FOLDER")] = Path("setmm-built"),
     json: Json = False,
 ) -> None:
@@ -345,7 +308,6 @@ def setmm_command(
     Example:
       graphsage data build setmm --from set.mm
     """
-
     with working(f"reading {source}"):
         from graphsage.datasets.setmm import build_setmm
 
@@ -359,8 +321,7 @@ def setmm_command(
 @building.command("debian")
 def debian_command(
     packages: Annotated[
-        list[str],
-        option("--packages", "A release's Packages.xz; repeat, oldest release first.", "RELEASE=FILE"),
+        list[str], option("--packages", "A release's Packages.xz; repeat, oldest release first.", "RELEASE=FILE")
     ],
     translations: Annotated[
         list[str] | None,
@@ -425,19 +386,14 @@ def list_command(json: Json = False) -> None:
     else:
         print_columns(list(known.items()))
         print("\nor the PATH of")
-        print_columns([(form.name, _where(form.file)) for form in FORMATS], indent="  ")
-
-
-def _where(file: str) -> str:
-    return "  ".join(f"PATH{end}" for end in file.split(", "))
+        print_columns(
+            [(form.name, "  ".join(f"PATH{end}" for end in form.file.split(", "))) for form in FORMATS], indent="  "
+        )
 
 
 @app.command("convert")
 def convert_command(
-    source: Annotated[
-        str,
-        argument("IN", "Data in any format that `graphsage data list` names."),
-    ],
+    source: Annotated[str, argument("IN", "Data in any format that `graphsage data list` names.")],
     out: Annotated[Path, argument("OUT", "Graph folder to write.")],
     overwrite: Overwrite = False,
     json: Json = False,
@@ -449,7 +405,6 @@ def convert_command(
       graphsage data convert amazon_photo.npz photo
       graphsage data convert reddit-npz reddit
     """
-
     check_free(out, overwrite)
     with working(f"reading {source}"):
         from graphsage.datasets.open import open_data
@@ -464,8 +419,6 @@ def convert_command(
     with working(f"writing {out}"):
         save_graph(graph, out, data.splits)
     if json:
-        counts = {"nodes": graph.num_nodes, "edges": graph.num_edges, "features": graph.num_features}
-        classes = {"classes": graph.num_classes, "splits": list(data.splits)}
-        print_json({"data": source, "out": str(out), **counts, **classes})
+        print_json({"data": source, "out": str(out), **_counts(graph), "splits": list(data.splits)})
     else:
         print(f"{data_summary(data, name, split)}\nwritten to {out}")

@@ -207,7 +207,6 @@ def write(out: Path, result: DemoResult) -> list[Path]:
 
 
 def show(report: dict[str, Any], out: Path) -> None:
-
     names = {
         "features": "logistic regression on features",
         "graphsage": "GraphSAGE-mean",

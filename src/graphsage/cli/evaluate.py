@@ -12,10 +12,7 @@ def command(
     run: Run,
     data: OtherData = None,
     part: Part = "test",
-    split_name: Annotated[
-        str | None,
-        option("--split", "Which of the data's splits.", "NAME", "the run's own"),
-    ] = None,
+    split_name: Annotated[str | None, option("--split", "Which of the data's splits.", "NAME", "the run's own")] = None,
     inference: Inference = None,
     device: Device = "auto",
     json: Json = False,

@@ -15,11 +15,7 @@ TOP = 10
 
 
 def command(
-    what: Annotated[
-        str,
-        argument("RUN|DATA", "A run's folder, or data as in `graphsage train`."),
-    ],
-    json: Json = False,
+    what: Annotated[str, argument("RUN|DATA", "A run's folder, or data as in `graphsage train`.")], json: Json = False
 ) -> None:
     """Describe a trained model or a data set.
 
@@ -28,7 +24,6 @@ def command(
       graphsage info setmm
       graphsage info run --json
     """
-
     folder = Path(what)
     if holds_run(folder) and not (folder / "graph.json").exists():
         with working(f"reading {what}"):
@@ -89,6 +84,8 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
+    from graphsage.graph.graph import known_labels
+
     graph = data.graph
     n = graph.num_nodes
     degrees = graph.degrees.numpy()
@@ -116,17 +113,11 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
         "columns": None if data.plan is None else list(data.plan.columns),
         "multilabel": graph.multilabel,
         "num_classes": graph.num_classes,
-        "unlabeled_nodes": _unlabeled(graph.labels),
+        "unlabeled_nodes": None if graph.labels is None else int((~known_labels(graph.labels)).sum()),
         "classes": _class_counts(data),
         "splits": {name: data.split(name).sizes() for name in data.split_names},
         "default_split": data.default_split,
     }
-
-
-def _unlabeled(labels: Any) -> int | None:
-    from graphsage.graph.graph import known_labels
-
-    return None if labels is None else int((~known_labels(labels)).sum())
 
 
 def _class_counts(data: "Dataset") -> list[dict[str, Any]] | None:
@@ -141,52 +132,33 @@ def _class_counts(data: "Dataset") -> list[dict[str, Any]] | None:
 
 
 def show_run(facts: dict[str, Any]) -> None:
-
+    shared = {name: facts[name] for name in ("run", "data", "split")}
     if not facts["finished"]:
-        print_facts(
-            {
-                "run": facts["run"],
-                "data": facts["data"],
-                "split": facts["split"],
-                "state": f"not finished; graphsage train --out {facts['run']} --resume",
-            }
-        )
+        print_facts({**shared, "state": f"not finished; graphsage train --out {facts['run']} --resume"})
     else:
         training = facts["training"] or {}
         best = training.get("best_val_f1")
         classes = facts["classes"] or []
-        kind = "labels" if facts["multilabel"] else "classes"
+        shown = f"{facts['num_classes'] or len(classes)} ({shortened(', '.join(classes), 80)})" if classes else None
+        steps = [f"{' + '.join(each['columns'])} ({each['kind']}, {each['width']})" for each in facts["columns"] or ()]
         print_facts(
             {
-                "run": facts["run"],
-                "data": facts["data"],
-                "split": facts["split"],
+                **shared,
                 "bundle": f"format {facts['bundle_format']}, written by graphsage {facts['graphsage']}",
                 "parameters": f"{facts['parameters']:,}",
-                "input": f"{facts['features']} features"
-                + (f" from {_made_of(facts['columns'])}" if facts["columns"] else ""),
-                "output": f"{facts['dim']} numbers a node",
-                kind: f"{facts['num_classes'] or len(classes)} ({shortened(', '.join(classes), 80)})"
-                if classes
-                else None,
+                "input": f"{facts['features']} features" + (f" from {', '.join(steps)}" if steps else ""),
+                "output": f"{facts['dim']} numbers per node",
+                "labels" if facts["multilabel"] else "classes": shown,
                 "training": f"{training['steps']:,} steps, {training['seconds']:.1f} s" if training else None,
                 "best val F1": None if best is None else f"{best:.4f}",
             }
         )
     print("\nsettings")
-    print_facts({f"  {name}": _shown(value) for name, value in (facts["settings"] or {}).items()})
-
-
-def _made_of(described: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{' + '.join(step['columns'])} ({step['kind']}, {step['width']})" for step in described)
-
-
-def _shown(value: Any) -> Any:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    settings = (facts["settings"] or {}).items()
+    print_facts({f"  {name}": ", ".join(map(str, x)) if isinstance(x, list | tuple) else x for name, x in settings})
 
 
 def show_data(facts: dict[str, Any]) -> None:
-
     degree = facts["degree"]
     features = f"{facts['features']}" if facts["features"] else None
     if facts["columns"]:

@@ -15,7 +15,6 @@ Copy = Annotated[Path, argument("TO", "Folder to create.")]
 
 
 def _report(report: object, json: bool) -> None:
-
     facts = asdict(report)  # type: ignore[call-overload]
     if json:
         print_json(facts)

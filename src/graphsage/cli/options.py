@@ -87,25 +87,18 @@ def argument(metavar: str, help: str, default: str | bool = False) -> Any:
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Device = Annotated[str, typer.Option("--device", help="Where to compute.", metavar="auto|cpu|cuda")]
 Inference = Annotated[
-    str | None,
-    option("--inference", "Embed from all neighbors or from a sample.", "exact|sampled", "the model's own"),
+    str | None, option("--inference", "Embed from all neighbors or from a sample.", "exact|sampled", "the model's own")
 ]
 Run = Annotated[Path, argument("RUN", "Folder that `graphsage train` wrote.")]
-OtherData = Annotated[
-    str | None,
-    argument("DATA", "Data to use, also data the model never saw.", "the run's own"),
-]
+OtherData = Annotated[str | None, argument("DATA", "Data to use, also data the model never saw.", "the run's own")]
 NodeIds = Annotated[
-    str | None,
-    option("--node-ids", "File with one node id per line; - reads stdin.", "FILE", "all nodes"),
+    str | None, option("--node-ids", "File with one node id per line; - reads stdin.", "FILE", "all nodes")
 ]
 NewNodes = Annotated[
-    str | None,
-    option("--new-nodes", "Table of nodes that arrived after training; only they are written.", "FILE"),
+    str | None, option("--new-nodes", "Table of nodes that arrived after training; only they are written.", "FILE")
 ]
 NewEdges = Annotated[
-    str | None,
-    option("--new-edges", "Table of their edges, to old nodes and among themselves.", "FILE"),
+    str | None, option("--new-edges", "Table of their edges, to old nodes and among themselves.", "FILE")
 ]
 NewVectors = Annotated[
     list[str] | None,

@@ -54,18 +54,10 @@ def command(
       graphsage plan --num-nodes 10M --num-edges 200M --feature-dim 128 --feature-type float16
       graphsage plan --num-nodes 3e9 --num-edges 18e9 --feature-dim 256 --machines 100 --json
     """
-
     with working("loading"):
         import torch
 
-        from graphsage.cluster.plan import (
-            ERROR_FACTOR,
-            Machines,
-            num_steps,
-            num_weights,
-            training_epoch,
-            whole_graph,
-        )
+        from graphsage.cluster import plan
         from graphsage.cluster.plan_rates import GraphSize, machine, rates_of
         from graphsage.graph.external.size import parse_size, shown_size
         from graphsage.graph.paging import memory_size
@@ -80,12 +72,12 @@ def command(
     if targets > graph.nodes:
         raise ConfigError(f"--train-nodes must be at most --num-nodes, {graph.nodes:,}; got {targets:,}")
     room = memory_size() if memory is None else parse_size(memory, "--memory")
-    on = Machines(machines, workers, room, None if disk is None else parse_size(disk, "--disk"), network * 1e9 / 8)
+    on = plan.Machines(machines, workers, room, None if disk is None else parse_size(disk, "--disk"), network * 1e9 / 8)
     with working("measuring this machine"):
         rates = rates_of(config, graph, again=measure)
-    training = training_epoch(graph, config, on, rates, targets)
-    inference = whole_graph(graph, config, on, rates)
-    weights, steps = num_weights(graph, config), num_steps(config, targets)
+    training = plan.training_epoch(graph, config, on, rates, targets)
+    inference = plan.whole_graph(graph, config, on, rates)
+    weights, steps = plan.num_weights(graph, config), plan.num_steps(config, targets)
     if json:
         sizes = {
             "nodes": graph.nodes,
@@ -104,7 +96,7 @@ def command(
                 "machines": machines,
                 "workers": workers,
                 "measured_on": machine(),
-                "error_factor": ERROR_FACTOR,
+                "error_factor": plan.ERROR_FACTOR,
                 "training_epoch": training.as_dict(),
                 "inference": inference.as_dict(),
             }
@@ -116,7 +108,9 @@ def command(
     sampled = f"sample sizes {shown(config.sample_sizes)}"
     print(f"model      {config.aggregator}, {sampled}, {config.dim} wide, {weights:,} weights")
     print(f"machines   {machines} x {workers} processes, {shown_size(room)} of memory, {network:g} Gbit/s")
-    print(f"measured   on {here['name']}, {here['threads']} threads; expect times within a factor of {ERROR_FACTOR}")
+    print(
+        f"measured   on {here['name']}, {here['threads']} threads; expect times within a factor of {plan.ERROR_FACTOR}"
+    )
     _show(f"one training epoch: {targets:,} targets, {steps:,} steps of {min(config.batch_size, targets):,}", training)
     _show(f"exact inference: {graph.nodes:,} nodes, {len(config.sample_sizes)} layers", inference)
 

@@ -13,10 +13,7 @@ from graphsage.errors import ConfigError, one_of
 
 def command(
     run: Run,
-    out: Annotated[
-        Path,
-        option("--out", "File to write: .png, or .html to move around in, offline.", "FILE"),
-    ],
+    out: Annotated[Path, option("--out", "File to write: .png, or .html to move around in, offline.", "FILE")],
     data: OtherData = None,
     part: Part = "all",
     method: Annotated[

@@ -71,8 +71,7 @@ def command(
         ),
     ] = "",
     rates: Annotated[
-        str,
-        option("--rates", "Run only these learning rates of the sweeps.", "LR,...", "all of the profile's"),
+        str, option("--rates", "Run only these learning rates of the sweeps.", "LR,...", "all of the profile's")
     ] = "",
     small: Annotated[bool, typer.Option("--small", help="Run only the small models of pool and LSTM.")] = False,
     no_deepwalk: Annotated[
@@ -98,7 +97,6 @@ def command(
       graphsage reproduce table1 --data setmm --only supervised,mean,pool
       graphsage reproduce report --out results
     """
-
     with working("loading"):
         from graphsage.experiments.report import write_report
         from graphsage.experiments.reproduce import MORE, names, open_session, report_trial, reproduce

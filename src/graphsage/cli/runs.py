@@ -86,12 +86,9 @@ class RunFolder:
 def _ours(path: Path) -> bool:
     """A run's file, its data, or what a killed process left of one."""
     name = path.name
-    return name in RUN_FILES or _is_data(path) or (name.startswith(".") and ".part" in name)
-
-
-def _is_data(path: Path) -> bool:
-    """Whether a run wrote this folder: a user's folder of the same name is never replaced."""
-    return path.name == DATA_FOLDER and (path / "data.json").is_file() and (path / "split.arrow").is_file()
+    if name == DATA_FOLDER:  # a user's folder of that name is never replaced
+        return (path / "data.json").is_file() and (path / "split.arrow").is_file()
+    return name in RUN_FILES or (name.startswith(".") and ".part" in name)
 
 
 @dataclass(frozen=True)
@@ -146,7 +143,6 @@ def load_run(run: Path, device: str) -> "Model":
 
 def open_run(run: Path, data: str | None, device: str) -> Opened:
     """The model in `run` and the data to use it on: `data`, or what the run keeps of its own."""
-
     with working(f"reading {run}"):
         from graphsage.datasets.open import open_data
         from graphsage.inference.export import graph_for

@@ -19,16 +19,12 @@ def command(
         Path | None,
         option("--graph", "Folder of the live graph; created from the run's data if it is missing.", "FOLDER"),
     ] = None,
-    data: Annotated[
-        str | None,
-        option("--data", "Create the live graph from this data.", "DATA"),
-    ] = None,
+    data: Annotated[str | None, option("--data", "Create the live graph from this data.", "DATA")] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve the demo's model; trains it if missing.")] = False,
     host: Annotated[str, typer.Option("--host", help="Address to bind.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
     api_keys: Annotated[
-        Path | None,
-        option("--api-keys", "File with lines `read KEY` and `write KEY`.", "FILE"),
+        Path | None, option("--api-keys", "File with lines `read KEY` and `write KEY`.", "FILE")
     ] = None,
     inference: Inference = None,
     map_method: Annotated[str, typer.Option("--map", help="Projection of the map.", metavar="pca|tsne")] = "pca",

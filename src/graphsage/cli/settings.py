@@ -23,8 +23,7 @@ _WHERE = ("data", "split")  # a file may also say what to train on
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Settings by Config's names, only those that were given; and what to train on: the data and split a file names,
-    or `tables`, by TableSpec's names."""
+    """The given settings by Config's names, and the data: path and split, or `tables` by TableSpec's names."""
 
     values: dict[str, Any]
     data: str | None = None

@@ -37,16 +37,11 @@ def command(
     ] = "",
     trials: Annotated[int, typer.Option("--trials", help="How many settings to try.", min=1)] = 50,
     out: Annotated[
-        Path | None,
-        option("--out", "Folder for the trials and the results.", "FOLDER", "sweeps/DATA"),
+        Path | None, option("--out", "Folder for the trials and the results.", "FOLDER", "sweeps/DATA")
     ] = None,
-    split: Annotated[
-        str | None,
-        option("--split", "Which of the data's splits.", "NAME", "the data's own"),
-    ] = None,
+    split: Annotated[str | None, option("--split", "Which of the data's splits.", "NAME", "the data's own")] = None,
     settings: Annotated[
-        list[str] | None,
-        option("--set", "A setting for all trials, such as epochs=20. May be repeated.", "NAME=VALUE"),
+        list[str] | None, option("--set", "A setting for all trials, such as epochs=20. May be repeated.", "NAME=VALUE")
     ] = None,
     sampler: Annotated[
         str | None,
@@ -110,7 +105,6 @@ def command(
       graphsage sweep data/ppi --space sweep.toml --out /nfs/ppi --ray auto
       graphsage train --config sweeps/setmm/best.toml --out run
     """
-
     if not space:
         raise ConfigError("give --space FILE, or --space paper for the grid of the paper's appendix")
     with working("loading"):

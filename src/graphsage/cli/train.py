@@ -89,10 +89,7 @@ def command(
         str | None,
         option("--split", "Which of the data's splits; random and time work for most data.", "NAME", "the data's own"),
     ] = None,
-    config: Annotated[
-        Path | None,
-        option("--config", "TOML file of settings; flags override it.", "FILE"),
-    ] = None,
+    config: Annotated[Path | None, option("--config", "TOML file of settings; flags override it.", "FILE")] = None,
     settings: Annotated[
         list[str] | None,
         option(
@@ -231,7 +228,6 @@ def check(request: Request) -> None:
 
 
 def launch(request: Request, arguments: Sequence[str], workers: int, max_restarts: int) -> int:
-
     with working("loading torch"):
         from graphsage.cluster import launch as launcher
     try:
@@ -241,7 +237,6 @@ def launch(request: Request, arguments: Sequence[str], workers: int, max_restart
 
 
 def run(request: Request) -> None:
-
     if "WORLD_SIZE" not in os.environ:  # a single rank reports mistakes before it loads torch
         check(request)
     with working("loading torch"):
@@ -385,7 +380,6 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
 
 
 def _report(out: Path, data: "Dataset", split: str, model: "Model", json: bool) -> None:
-
     done = model.about["training"]
     f1 = done["best_val_f1"] if model.about["config"]["patience"] else _last_val_f1(out)
     if json:

@@ -66,8 +66,7 @@ def _prepare(threads: int) -> None:
 
 @contextmanager
 def executor_for(ray: str | None, workers: int, memory: int, say: Callable[[str], None]) -> Iterator[Executor]:
-    """An executor on the cluster at the address `ray` (or 'auto', 'local'); by default, on processes of this machine.
-    `say` prints a warning for each worker that died."""
+    """An executor on Ray at the address `ray` (or 'auto', 'local'), or in processes here. `say` reports deaths."""
     if workers < 1:
         raise ConfigError(f"{setting('workers')} must be at least 1; got {workers}")
     if ray is not None:

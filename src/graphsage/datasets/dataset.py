@@ -23,8 +23,7 @@ def text_plan(*columns: str) -> FeaturePlan:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """`columns` of N values each become features by `plan`, for a graph that has none. `default_split` is one of
-    `splits`, or `random` or `time`, which need not be stored."""
+    """`columns` become features by `plan` if the graph has none. `default_split` may also be `random` or `time`."""
 
     name: str
     graph: Graph

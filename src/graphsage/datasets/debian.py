@@ -37,7 +37,9 @@ def build_debian(releases: Sequence[Release], out: Path) -> tuple[int, int]:
     nodes: dict[str, dict[str, str]] = {}
     relations: dict[tuple[str, str, str], str] = {}
     for release in releases:
-        long = dict(_descriptions(release.translations)) if release.translations else {}
+        texts = paragraphs(release.translations) if release.translations else ()
+        key, text = "Description-md5", "Description-en"
+        long = {fields[key]: fields[text] for fields in texts if key in fields and text in fields}
         for fields in paragraphs(release.packages):
             name = fields.get("Package")
             if name is None:
@@ -122,12 +124,6 @@ def paragraphs(path: Path) -> Iterator[dict[str, str]]:
             fields[last] = value.strip()
     if fields:
         yield fields
-
-
-def _descriptions(path: Path) -> Iterator[tuple[str, str]]:
-    for fields in paragraphs(path):
-        if "Description-md5" in fields and "Description-en" in fields:
-            yield fields["Description-md5"], fields["Description-en"]
 
 
 def _write(path: Path, header: Sequence[str], rows: Iterable[Iterable[str]]) -> None:

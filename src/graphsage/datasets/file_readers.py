@@ -62,8 +62,7 @@ def read_column(rows: list[dict[str, Any]], key: str, path: Path, of: str) -> li
 
 
 def read_classes(path: Path, ids: Sequence[Any], needed: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
-    """Classes (N,) or labels (N, C) of 0 and 1, from a JSON object by id. Only a node that is `needed` must be there;
-    others are unlabeled."""
+    """Classes (N,) or labels (N, C) from a JSON object by id. Only `needed` nodes must be labeled."""
     class_map = read_json(path)
     values = [class_map.get(str(value)) for value in ids]
     sample = next((value for value in values if value is not None), None)

@@ -22,8 +22,7 @@ def is_graphsaint(folder: Path) -> bool:
 
 
 def load_graphsaint(folder: Path) -> Dataset:
-    """Undirected, with the roles as the split `given`. A node that the class map lacks is unlabeled. Float32 features
-    stay in their file."""
+    """Undirected, with the roles as split `given`; missing classes are unknown. Float32 features stay in their file."""
     adjacency_file, feature_file = folder / "adj_full.npz", folder / "feats.npy"
     adjacency = read_sparse(Archive(adjacency_file))
     n = int(adjacency.shape[0])

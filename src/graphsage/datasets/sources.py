@@ -71,8 +71,7 @@ class _Stream(io.RawIOBase):
 
 
 def largest_component(num_nodes: int, edges: Array) -> tuple[Array, Array]:
-    """Rows (ascending) of the largest component of an undirected graph, and its edges in new row numbers. Of several
-    that are equally large, the one with the smallest row. The paper does so for Reddit and citations (Appendix B)."""
+    """Ascending rows of the largest component (of equals, the one with the smallest row), and its edges in new rows."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

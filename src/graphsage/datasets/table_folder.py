@@ -50,8 +50,7 @@ class Built:
 def build_large(
     spec: TableSpec, out: str | Path, *, memory: int, feature_type: str = "float32", report: Report | None = None
 ) -> Built:
-    """Write the graph of `spec` as a folder with at most about `memory` bytes. `report(what, rows, of)` is called as
-    rows are read. Features are columns of vectors or `.npy` files: recipes that are fitted need the table in memory."""
+    """Write the graph of `spec` as a folder in about `memory` bytes; call `report(what, rows, of)` meanwhile."""
     _check(spec, memory, feature_type)
     out = Path(out)
     with writing(out):
@@ -59,7 +58,9 @@ def build_large(
         scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".scratch", dir=out.absolute().parent))
     try:
         with atomic_folder(out, is_graph_folder) as folder:
-            return _Build(spec, folder, scratch, memory - PROCESS_BYTES, feature_type, report or _silent).run()
+            return _Build(
+                spec, folder, scratch, memory - PROCESS_BYTES, feature_type, report or (lambda what, rows, of: None)
+            ).run()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -82,10 +83,6 @@ def _check(spec: TableSpec, memory: int, feature_type: str) -> None:
         raise ConfigError(
             f"{setting('memory')} must be at least {shown_size(PROCESS_BYTES + LEAST_BYTES)}; got {shown_size(memory)}"
         )
-
-
-def _silent(what: str, rows: int, of: int | None) -> None:
-    pass
 
 
 class _Build:
@@ -252,7 +249,7 @@ class _Build:
 
     def _load_edges(self) -> None:
         for start, ends in self._ends():
-            (self.rows or self._database(ends[0].type)).add_edges(ends, start)
+            (self.rows or self._database(ends[0].type)).insert("edges", ends, start)
 
     def _pairs(self) -> Iterator[Array]:
         """Edges as rows of known nodes; edges with unknown ends are counted and left out."""
@@ -311,14 +308,10 @@ class _IdRows:
 
     def add(self, ids: Any) -> None:
         """The next nodes, in order."""
-        self._insert("nodes", [ids], self.count)
+        self.insert("nodes", [ids], self.count)
         self.count += len(ids)
 
-    def add_edges(self, ends: list[Any], start: int) -> None:
-        """Edges by the ids of their ends, numbered from `start`."""
-        self._insert("edges", ends, start)
-
-    def _insert(self, table: str, columns: list[Any], start: int) -> None:
+    def insert(self, table: str, columns: list[Any], start: int) -> None:
         numbers = pa.array(np.arange(start, start + len(columns[0])))
         batch = pa.table([*columns, numbers], names=[*"ab"[: len(columns)], "number"])
         self._db.register("batch", batch)

@@ -192,10 +192,6 @@ def gain_over_features(records: Records) -> Verdict:
     return effect(found, Range(51))
 
 
-def gain_over_gcn(records: Records) -> Verdict:
-    return effect(compared_rows(records, gain, "GraphSAGE-pool", "GraphSAGE-GCN"), Range(7.4))
-
-
 def over_deepwalk(records: Records, task: str, paper: Range) -> Verdict:
     found = compared_rows(records, gain, "GraphSAGE-pool", "DeepWalk + features")
     return effect({name: value for name, value in found.items() if name.endswith(f" {task}")}, paper)
@@ -295,12 +291,8 @@ def over_rows(
     return found
 
 
-def significant_over_gcn(records: Records) -> Verdict:
-    return all_positive(over_rows(records, ("mean", "lstm", "pool"), ("gcn",)), "all four aggregators of table1")
-
-
-def marginal_over_mean(records: Records) -> Verdict:
-    return all_positive(over_rows(records, ("lstm", "pool"), ("mean",)), "mean, LSTM and pool of table1")
+def each_over(records: Records, names: Sequence[str], other: str) -> Verdict:
+    return all_positive(over_rows(records, names, (other,)), f"{', '.join(names)} and {other} of table1")
 
 
 def best_on_ppi(records: Records) -> Verdict:
@@ -463,18 +455,6 @@ def fact(records: Records, name: str, data: str, paper: float, title: str) -> Ve
     return Verdict(ours, None, f"{title} is closed, and another graph says nothing about it")
 
 
-def edges_back(records: Records) -> Verdict:
-    return fact(records, "edges_back", "citation", 96, "the citation data")
-
-
-def reddit_edges_back(records: Records) -> Verdict:
-    return fact(records, "edges_back", "reddit", 73, "Reddit")
-
-
-def empty_proteins(records: Records) -> Verdict:
-    return fact(records, "nodes_without_features", "ppi", 42, "PPI")
-
-
 Timed = dict[str, dict[str, Any]]
 """Times by the name of the method."""
 
@@ -540,9 +520,8 @@ def deepwalk_inference(rows: Timed) -> Verdict | None:
     others = {name: row for name, row in rows.items() if name != "DeepWalk"}
     own = rows["DeepWalk"]["embed_microseconds"]
     exact = {name: row["deepwalk_exact_factor"] for name, row in others.items()}
-    five = {
-        name: row["deepwalk_five_pass_factor"] for name, row in others.items() if "deepwalk_five_pass_factor" in row
-    }
+    key = "deepwalk_five_pass_factor"
+    five = {name: row[key] for name, row in others.items() if key in row}
     details = f"; over exact inference {named_factors(exact)}"
     details += f"; with five online passes {named_factors(five)}" if five else ""
     pairs = {name: log_ratio(own, row["embed_microseconds"]) for name, row in others.items()}
@@ -584,14 +563,8 @@ def compared(rows: list[dict[str, Any]], form: str) -> list[dict[str, Any]]:
     made = []
     for (a, b), (paper_t, paper_p) in WILCOXON.items():
         both = sorted(scores.get(a, {}).keys() & scores.get(b, {}).keys())
-        row = {
-            "form": form,
-            "a": a,
-            "b": b,
-            "settings": [" ".join(key) for key in both],
-            "paper_t": paper_t,
-            "paper_p": paper_p,
-        }
+        settings = [" ".join(key) for key in both]
+        row = {"form": form, "a": a, "b": b, "settings": settings, "paper_t": paper_t, "paper_p": paper_p}
         ours, theirs = [scores[a][key] for key in both], [scores[b][key] for key in both]
         if any(x != y for x, y in zip(ours, theirs, strict=True)):
             t, p = signed_rank(ours, theirs)
@@ -650,7 +623,7 @@ CLAIMS = (
         "1",
         "+7.4% (pool over GCN, six settings)",
         "pool over GCN in all settings",
-        gain_over_gcn,
+        lambda records: effect(compared_rows(records, gain, "GraphSAGE-pool", "GraphSAGE-GCN"), Range(7.4)),
         TASKS,
         ("GraphSAGE-pool", "GraphSAGE-GCN"),
     ),
@@ -718,7 +691,7 @@ CLAIMS = (
         "4.4",
         "p = 0.02 (signed-rank test over six settings)",
         "mean, LSTM and pool, each over GCN in all settings",
-        significant_over_gcn,
+        lambda records: each_over(records, ("mean", "lstm", "pool"), "gcn"),
         TASKS,
         MODELS,
     ),
@@ -728,7 +701,7 @@ CLAIMS = (
         "4.4",
         "p = 0.03 (LSTM), p = 0.10 (pool)",
         "LSTM and pool, each over mean in all settings",
-        marginal_over_mean,
+        lambda records: each_over(records, ("lstm", "pool"), "mean"),
         TASKS,
         ("GraphSAGE-mean", "GraphSAGE-LSTM", "GraphSAGE-pool"),
     ),
@@ -884,7 +857,7 @@ CLAIMS = (
         "D",
         "96%",
         "the same share of the citation data",
-        edges_back,
+        lambda records: fact(records, "edges_back", "citation", 96, "the citation data"),
         needs=("facts",),
     ),
     Claim(
@@ -893,7 +866,7 @@ CLAIMS = (
         "D",
         "73%",
         "the same share of Reddit",
-        reddit_edges_back,
+        lambda records: fact(records, "edges_back", "reddit", 73, "Reddit"),
         needs=("facts",),
     ),
     Claim(
@@ -902,7 +875,7 @@ CLAIMS = (
         "B",
         "42%",
         "the same share of PPI",
-        empty_proteins,
+        lambda records: fact(records, "nodes_without_features", "ppi", 42, "PPI"),
         needs=("facts",),
     ),
 )
@@ -932,10 +905,7 @@ def judged(claim: Claim, records: Records) -> dict[str, Any]:
     verdict = unknown if found.holds is None else HOLDS if found.holds else FAILS
     return {
         "claim": claim.name,
-        "quote": claim.quote,
-        "place": claim.place,
-        "paper": claim.paper,
-        "compared": claim.compared,
+        **{name: getattr(claim, name) for name in ("quote", "place", "paper", "compared")},
         "ours": found.ours,
         "verdict": verdict,
         "why": found.why,

@@ -65,12 +65,7 @@ QUICK = Profile(
     theory_steps=400,
 )
 
-FULL = Profile(
-    name="full",
-    seeds=5,
-    forms=FORMS,
-    training={"supervised": {}, "unsupervised": {"steps": 4000}},
-)
+FULL = Profile(name="full", seeds=5, forms=FORMS, training={"supervised": {}, "unsupervised": {"steps": 4000}})
 
 PROFILES = {profile.name: profile for profile in (QUICK, FULL)}
 

@@ -185,7 +185,7 @@ def settings(record: Record) -> Section:
             _tried(row),
             str(len(row["test_micro_f1"]["values"])),
             protocol(row),
-            _machines(row),
+            "; ".join(dict.fromkeys(f"{one['machine']}, torch {one['torch']}" for one in row["made_on"])) or "–",
         )
         for row in record["rows"]
         if row["settings"]
@@ -214,10 +214,6 @@ def _tried(row: Record) -> str:
     names = (("rates", "lr"), ("sizes", "hidden_dim"), ("contexts", "contexts"))
     lists = [f"{label} {', '.join(str(one) for one in tried[name])}" for name, label in names if name in tried]
     return f"{'; '.join(lists)} ({tried['points']} of {tried['of']} points)"
-
-
-def _machines(row: Record) -> str:
-    return "; ".join(dict.fromkeys(f"{one['machine']}, torch {one['torch']}" for one in row["made_on"])) or "–"
 
 
 _OPPOSITE = {HOLDS: "fails", FAILS: "holds"}
@@ -258,26 +254,16 @@ def claims(record: Record) -> Section:
         why += " (quick)" if "quick" in trained.values() else ""
         why += " (in part)" if row["in_part"] else ""
         quoted = f"“{row['quote']}” ({row['place']})"
-        rows.append(
-            (
-                _MARKS[row["verdict"]] + row["claim"],
-                quoted,
-                row["paper"],
-                row["compared"],
-                row["ours"] + _old(row) + why,
-            )
-        )
+        claim, ours = _MARKS[row["verdict"]] + row["claim"], row["ours"] + _old(row) + why
+        rows.append((claim, quoted, row["paper"], row["compared"], ours))
     rows.sort(key=lambda row: "✗✓–…".index(row[0][0]))
     partly = dict.fromkeys(part for row in record["rows"] for part in row["in_part"])
     text = (
         f"✓ holds, ✗ does not, – cannot be tested here, … not made yet. {record['rule']} The paper's form decides. "
         "(quick): few steps and one learning rate. Old protocol: decided by trials that are to be made again."
     )
-    text += (
-        f" (in part): decided also by results with a part of the sweep or the seeds: {', '.join(partly)}."
-        if partly
-        else ""
-    )
+    if partly:
+        text += f" (in part): decided also by results with a part of the sweep or the seeds: {', '.join(partly)}."
     return Section("Claims", text, (Table(("claim", "the paper", "its value", "compared", "ours"), rows),))
 
 
@@ -304,20 +290,13 @@ def wilcoxon(record: Record) -> Section:
 
 
 def figure2a(record: Record) -> Section:
+    time_names = ("supervised_step_milliseconds", "pass_seconds", "embed_microseconds", "exact_embed_microseconds")
     factor_names = ("deepwalk_inference_factor", "deepwalk_exact_factor", "deepwalk_five_pass_factor")
     rows = [
         (
             machine,
             row["row"],
-            *(
-                short(usual(row[name])) if name in row else "–"
-                for name in (
-                    "supervised_step_milliseconds",
-                    "pass_seconds",
-                    "embed_microseconds",
-                    "exact_embed_microseconds",
-                )
-            ),
+            *(short(usual(row[name])) if name in row else "–" for name in time_names),
             *(f"{row[name]:,.0f} x" if name in row else "–" for name in factor_names),
             protocol(row),
         )
@@ -515,8 +494,7 @@ def write_report(folder: Path) -> Path:
 
 
 def markdown(folder: Path, pictures: str, made: str) -> str:
-    """The same as a page of the documentation; `pictures` is the path from that page to the folder, and `made` says how
-    the page came about."""
+    """The report as Markdown. `pictures` is the path from the page to the folder; `made` is its first paragraph."""
     records = read_records(folder)
     parts = ["# Results: what holds of the paper", "", made, "", summary(records)]
     for section in sections(records):

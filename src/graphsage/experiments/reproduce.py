@@ -39,8 +39,7 @@ MORE = 3  # exit code: the time budget is spent, and trials are left
 
 
 def reproduce(what: str, session: Session) -> list[Path]:
-    """Make one experiment or `all`, and write each as soon as it is complete. After the time budget a result is written
-    as far as its trials allow, and Unfinished is raised at the end. `all` ends with the report. Returns the files."""
+    """Run one experiment or `all`; return the files. After the time budget, write partial results and raise Unfinished."""
     written = []
     _check_folder(what, session)
     for name in names(what):

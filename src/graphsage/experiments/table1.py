@@ -16,7 +16,7 @@ from graphsage.experiments.record import spread
 from graphsage.experiments.session import Session
 from graphsage.experiments.trial_runners import FIVE_PASSES, is_old, machine_of, make_trial
 from graphsage.training.space import SIZES, UNSUPERVISED_RATES
-from graphsage.training.trials import Result, Swept, Trial, Unfinished, sweep, swept
+from graphsage.training.trials import Swept, Trial, Unfinished, sweep, swept
 
 Row = dict[str, Any]
 Cell = tuple[str, str, str]
@@ -142,8 +142,7 @@ def swept_deepwalk(session: Session, source: Source, name: str, noise: float = 0
 
 
 def _needed(session: Session, source: Source, lr: float, seed: int, noise: float) -> Trial:
-    """The trial that holds what is asked: one that was made, if there is one. On the set of Figure 3, features meet
-    noise in the same trial as Table 1's."""
+    """The trial with these scores, preferring finished ones. On Figure 3's data it also scores features with noise."""
     noisy, plain = (trial.with_settings(seed=seed) for trial in _deepwalk_trials(session, source, lr))
     if noise or session.trials.store.get(noisy) is not None:
         return noisy
@@ -250,13 +249,9 @@ def row(source: Source, name: str, task: str, found: Swept | None) -> Row:
     for key, score in SCORES.items():
         if values := [float(run[score]) for run in runs if score in run]:
             made[key] = spread(values)
-    made["seconds"] = spread(_seconds(run) for run in runs)
+    made["seconds"] = spread(float(run.get("train_seconds") or run.get("seconds") or 0.0) for run in runs)
     made["made_on"] = made_on(found.records)
     return made | ({"swept": found.points} if found.points else {}) | old_protocol(found)
-
-
-def _seconds(run: Result) -> float:
-    return float(run["train_seconds"] if "train_seconds" in run else run.get("seconds", 0.0))
 
 
 def old_protocol(found: Swept) -> Row:

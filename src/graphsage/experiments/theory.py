@@ -29,6 +29,7 @@ from graphsage.sampling.minibatch import whole_graph
 from graphsage.training.train import choose_device
 from graphsage.training.trials import Result
 
+MEAN, DEVIATION = 0.3, 0.2  # of coefficients over the graphs of `learn`, roughly
 EPSILON = 1e-6  # how far the constructed coefficients may be from the counted ones
 
 
@@ -72,8 +73,7 @@ class Clustering(nn.Module):
         return h[:, 0]
 
     def _first(self, places: Tensor, gap: float, by_color: Tensor) -> None:
-        """Ramps ReLU(z + 1), ReLU(z), ReLU(z - 1) of z = (x - value) / gap: their sum with factors 1, -2, 1 is 1 at the
-        value and 0 at all others. The node keeps its ramps; the pool turns those of neighbors into colors."""
+        """Ramps ReLU(z + 1), ReLU(z), ReLU(z - 1) of z = (x - value) / gap; weights 1, -2, 1 mark the value."""
         layer, n, m = self.sage[0], len(places), self.m
         hidden, out = _mlp(layer)
         offsets = torch.cat([shift - places / gap for shift in (1.0, 0.0, -1.0)])
@@ -219,7 +219,7 @@ def learn(settings: dict[str, Any]) -> Result:
     ]
     seen, new = (_joined(part).to(device) for part in (worlds[:4], worlds[4:]))
     truth = {
-        name: _standardized(clustering_coefficients(graph.to("cpu"))).to(device)
+        name: ((clustering_coefficients(graph.to("cpu")) - MEAN) / DEVIATION).float().to(device)
         for name, graph in (("seen", seen), ("new", new))
     }
     with torch.random.fork_rng(devices=[]):
@@ -249,10 +249,6 @@ def learn(settings: dict[str, Any]) -> Result:
         "r2_same_graphs": round(scores["seen"], 4),
         "r2_new_graphs": round(scores["new"], 4),
     }
-
-
-def _standardized(values: Tensor) -> Tensor:
-    return ((values - 0.3) / 0.2).float()  # about the mean and deviation over such graphs
 
 
 def _joined(graphs: list[Graph]) -> Graph:

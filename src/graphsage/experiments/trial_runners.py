@@ -89,8 +89,7 @@ def smoothing(settings: dict[str, Any], data: Named) -> Result:
 
 
 def deepwalk(settings: dict[str, Any], data: Named) -> Result:
-    """DeepWalk alone and beside the features, with both variants of the online step. `rows` holds all scores. Always
-    on the CPU, several at a time: a GPU gains little on steps of 64 pairs."""
+    """DeepWalk alone and with features, by both variants of the online step, on the CPU. `rows` holds all scores."""
     names = ("lr", "passes", "num_walks", "dim", "seed")
     config = DeepWalkConfig(**{name: settings[name] for name in names if name in settings})
     graph = data.graph.replace(features=None, labels=None)
@@ -206,8 +205,7 @@ def timed_step(settings: dict[str, Any], data: Named) -> Result:
 
 
 def timed_training(data: Named, *, steps: int, device: str, **settings: Any) -> tuple[Model, Ticks]:
-    """A model after `steps` steps (ON_GPU times as many on a GPU), and the times at which steps ended. A GPU reports a
-    few times a second and at the end of an epoch, not after every step."""
+    """A model after `steps` steps (ON_GPU times as many on a GPU), and times at the ends of steps, fewer on a GPU."""
     ticks = [(0, time.monotonic())]
 
     def tick(event: Event) -> None:
@@ -272,8 +270,7 @@ def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
 
 
 def timed_deepwalk(settings: dict[str, Any], data: Named) -> Result:
-    """The same for DeepWalk: a pass over the walks, and the online step with the paper's 50 walks, by one pass and by
-    five."""
+    """Times of DeepWalk: a pass over the walks, and the online step with 50 walks by one and by five passes."""
     device = choose_device(settings["device"])
     nodes = unseen(data, settings["nodes"])
     graph = data.graph.replace(features=None, labels=None)

@@ -159,8 +159,7 @@ class Dates:
 
 @dataclass(frozen=True)
 class FittedDates(_OneColumn):
-    """Columns: days since 1970, year, sine and cosine of the month; with `indicator` 1 where the date is missing.
-    A missing date becomes the training median."""
+    """Columns: days since 1970, year, sine and cosine of the month, `indicator` of missing (median) dates."""
 
     saved = "dates"
     median: float

@@ -38,8 +38,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 def words_of(text: str) -> list[str]:
-    """Lower-case words in order: runs of letters, digits and underscores, apostrophes inside included. Scripts without
-    spaces between words give pairs of characters."""
+    """Lower-case words (letters, digits, _, inner apostrophes); pairs of characters in scripts without spaces."""
     parts = enumerate(UNSPACED.split(text.lower()))  # the odd ones are such scripts
     return [word for i, part in parts for word in (groups(part, 2) if i % 2 else _WORD.findall(part))]
 

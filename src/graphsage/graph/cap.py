@@ -167,8 +167,7 @@ def cap_files(
     self_loops: bool = True,
     run_edges: int = RUN_EDGES,
 ) -> bool:
-    """Write `indptr.npy` and `indices.npy` of the capped graph into `folder`. Returns False and writes nothing if all
-    edges survive. `keys` (N,), which may be mapped, are the nodes' keys; None: their row numbers."""
+    """Write the capped graph into `folder`; return False and write nothing if all edges survive."""
     rule = CapRule(max_degree, cap, seed, directed, self_loops)
     if max_degree is None and self_loops:
         return False

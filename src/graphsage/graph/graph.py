@@ -105,8 +105,7 @@ class Graph(Conversions):
 
     @property
     def keys(self) -> Tensor:
-        """The number that names each node in random draws, (N,): see `graphsage.graph.ids.node_key`. Without ids it is
-        the row number."""
+        """The random key of each node (N,): `graphsage.graph.ids.node_key` of its id, or its row number."""
         if self.ids is None:
             return torch.arange(self.num_nodes, device=self.indptr.device)
         return torch.from_numpy(self.ids.keys.copy()).to(self.indptr.device)

@@ -106,8 +106,7 @@ class Archive:
 
 
 def read_sparse(archive: Archive, prefix: str = "") -> Any:
-    """A SciPy matrix from data, indices, indptr, shape (or row, col, data, shape), each name after `prefix`; `format`
-    (as scipy.sparse.save_npz writes it) says which, and CSR is meant without it."""
+    """A SciPy matrix from arrays named as by scipy.sparse.save_npz, after `prefix`; CSR if `format` is missing."""
     from scipy import sparse
 
     kind = "csr"

@@ -127,8 +127,7 @@ def training_graph(graph: Graph, split: Split) -> Graph:
 
 
 def without_test_nodes(graph: Graph, split: Split) -> Graph:
-    """The graph without every edge that touches a test node; the same object if there is none. Rows keep their
-    numbers."""
+    """The graph without edges of test nodes, with the same row numbers; the same object if there are no test nodes."""
     test = split.codes.to(graph.indptr.device) == TEST
     rows = graph.edge_rows
     keep = ~(test[rows] | test[graph.indices])

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from graphsage.inference.model import Model
 
 FORMAT = 3  # 3: the degree cap is keyed by node ids
+_PLAIN = ("inference", "degree_features", "multilabel", "seed", "about")  # attributes of a Model as JSON values
 
 
 def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
@@ -61,12 +62,7 @@ def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
         if head is None
         else {"num_classes": head.linear.out_features, "scale": head.log_scale is not None},
         "sampling": dataclasses.asdict(model.sampling),
-        "inference": model.inference,
-        "degree_features": model.degree_features,
-        "multilabel": model.multilabel,
-        "class_names": model.class_names,
-        "seed": model.seed,
-        "about": model.about,
+        **{name: getattr(model, name) for name in (*_PLAIN, "class_names")},
         "data": data,
         "sha256": {name: checksum(folder / name) for name in files},
     }
@@ -91,7 +87,7 @@ def load_bundle(folder: Path) -> "Model":
         if config["head"] is not None:
             head = ClassHead(encoder_config.dim, config["head"]["num_classes"], scale=config["head"]["scale"])
         names = config["class_names"]
-        rest = {name: config[name] for name in ("inference", "degree_features", "multilabel", "seed", "about")}
+        rest = {name: config[name] for name in _PLAIN}
         if not (isinstance(rest["about"], dict) and isinstance(rest["seed"], int)):
             raise TypeError("about must be a table and seed a number")
     except (KeyError, TypeError, ValueError, RuntimeError, OverflowError, MemoryError) as error:

@@ -70,15 +70,13 @@ class MemoryView:
 
 
 def order_matters(encoder: Encoder, inference: str) -> bool:
-    """Whether embeddings depend on the order in which a list names the neighbors: if some of them are drawn, or if an
-    aggregator reads them as a sequence. A mean or maximum of all neighbors does not."""
+    """Whether embeddings depend on the order of neighbor lists: if neighbors are sampled, or read as a sequence."""
     layers = (encoder.layer(k) for k in range(1, len(encoder.layers) + 1))
     return inference == "sampled" or any(rows_first(layer) is None for layer in layers)
 
 
 def with_lists_by_key(graph: Graph) -> Graph:
-    """`graph` with the neighbors of each node in the order of their keys instead of their rows, so that what is drawn
-    from a list depends on ids alone."""
+    """`graph` with neighbor lists in the order of node keys, so that samples depend on ids and not on row numbers."""
     keys = graph.keys
     if bool((keys[1:] > keys[:-1]).all()):  # rows are in this order already
         return graph

@@ -25,8 +25,7 @@ Batch = Mapping[str, Column]
 
 
 def graph_for(model: Model, data: Dataset) -> Graph:
-    """The graph of `data` as `model` sees it: columns become features by the recipes that were fitted at training
-    time, never by a new fit."""
+    """The graph of `data` as `model` reads it: columns become features by the recipes fitted in training."""
     if model.features is None:
         return data.graph
     if not data.columns:

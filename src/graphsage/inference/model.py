@@ -54,8 +54,7 @@ class Model:
     """The folder that the model was loaded from or trained into."""
 
     _last: tuple[Graph, Graph, Graph, bool] | None = field(default=None, repr=False)
-    """The last graph asked about, the same on the model's device, and capped, and whether its lists are by key: asking
-    again costs nothing."""
+    """Cache: the last graph, its copies on the device and capped, and whether its lists are in the order of keys."""
     _own: "RunData | None" = field(default=None, repr=False)
     _trained: tuple[Graph, Split] | None = field(default=None, repr=False)
     """The graph and split of a model that was trained in this process."""
@@ -244,8 +243,7 @@ class Model:
         return {part: f1_of(graph.labels[nodes], answers[part]) for part, nodes in asked.items()}
 
     def _check_unseen(self, graph: Graph, nodes: Tensor, part: str) -> None:
-        """Refuse to call trained nodes of the training graph validation or test nodes; warn about such nodes of another
-        graph, whose ids may mean other nodes."""
+        """Refuse to score training nodes of the training graph; warn of equal ids in another graph."""
         if part in ("train", "all") or (self._trained is None and self._own is None):
             return
         known = self._known_split()[0]
@@ -295,8 +293,7 @@ def neighbor_lists(graph: Graph, sampling: SamplingConfig, seed: int) -> Graph:
 
 
 def with_known_classes(model: Model, graph: Graph, name: str = "the graph") -> tuple[Graph, dict[str, int]]:
-    """Labels renumbered to the model's classes if the data (called `name`) lists other ones, and the number of nodes of
-    each class that the model does not know. Those classes come last: no prediction equals them."""
+    """Labels renumbered to the model's classes; classes it lacks get new numbers, and their node counts are returned."""
     ours, theirs = model.class_names, graph.class_names
     if model.head is None or graph.labels is None or ours is None or theirs is None or ours == theirs:
         return graph, {}

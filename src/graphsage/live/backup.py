@@ -47,10 +47,7 @@ def copy_store(source: Path, manifest: Manifest, journal: Journal, target: Path)
 def backup(store: Path, target: Path) -> "Version":
     """Copy a store that no process owns; a running service makes backups over HTTP."""
     manifest = read_manifest(store)
-    with (
-        lock_store(store),
-        closing(open_journal(store, manifest.sequence, bytes.fromhex(manifest.check))) as journal,
-    ):
+    with lock_store(store), closing(open_journal(store, manifest.sequence, bytes.fromhex(manifest.check))) as journal:
         return copy_store(store, manifest, journal, target)
 
 

@@ -21,8 +21,7 @@ START = b"\0" * 16  # the check before the first row
 
 
 class Journal:
-    """Sequence numbers grow by one with each change. `base` and `check` are those of the last change in the generation
-    on disk; earlier rows may still exist and are skipped."""
+    """Sequence numbers grow by one per change. `base` and `check` are of the last change in the generation on disk."""
 
     def __init__(self, path: Path, base: int, check: bytes) -> None:
         version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))

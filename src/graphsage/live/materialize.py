@@ -19,8 +19,7 @@ class Whole:
 
 
 def whole(overlay: Overlay, *, capped: bool = False) -> Whole:
-    """All present nodes in the order of their arrival. `capped` leaves out edges beyond the cap, ids, labels and class
-    names."""
+    """All present nodes by arrival. `capped` leaves out edges beyond the cap, ids, labels and class names."""
     base = overlay.base
     alive = np.ones(overlay.num_rows, bool)
     alive[list(overlay.gone)] = False

@@ -1,7 +1,7 @@
 """Features of rows of a data set or a request by the model's recipes, and a store made from a data set."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -93,13 +93,9 @@ def store_from_data(folder: Path, model: Model, data: Dataset, graph: Graph) -> 
     if graph.num_features != wanted:
         raise DataError(f"the model was trained on {wanted} features per node; {data.name} has {graph.num_features}")
     known, _ = with_known_classes(model, graph, data.name)
-    create_store(folder, known, list(_attributes(data)), fingerprint(model))
-
-
-def _attributes(data: Dataset) -> Iterator[dict[str, Any]]:
-    names = list(data.columns)
-    for row in range(data.graph.num_nodes):
-        yield {name: plain(data.columns[name][row]) for name in names}
+    rows = range(data.graph.num_nodes)
+    attributes = [{name: plain(column[row]) for name, column in data.columns.items()} for row in rows]
+    create_store(folder, known, attributes, fingerprint(model))
 
 
 def plain(value: Any) -> Any:

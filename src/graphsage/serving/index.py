@@ -30,8 +30,7 @@ from graphsage.serving.settings import Settings
 
 @dataclass
 class SearchIndex:
-    """`base` has one row per id in `ids`. `delta` holds nodes that were added or changed later; `stale` are rows of the
-    base whose nodes were changed or deleted."""
+    """`base` has one row per id. `delta` holds nodes added or changed later; `stale` are rows of `base` to ignore."""
 
     ids: Sequence[str]
     base: NearestIndex
@@ -238,8 +237,7 @@ class IndexUpdater:
 def embed_everything(
     overlay: Overlay, model: ServedModel, stop: threading.Event
 ) -> tuple[tuple[str, ...], Vectors, "np.ndarray[tuple[int], np.dtype[np.uint16]]"]:
-    """Ids, z and colors of all nodes. Exact inference runs layer by layer, which is much faster than node by node; the
-    last bits of z may differ from those of single nodes."""
+    """Ids, z and colors of all nodes. Exact inference runs layer by layer, which may change the last bits of z."""
     made = whole(overlay, capped=True)
     encoder = model.encoder
     if encoder.inference == "exact":

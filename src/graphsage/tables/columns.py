@@ -43,8 +43,7 @@ def cells(array: Any) -> Column:
 
 
 def number_cells(array: Any) -> Column:
-    """`cells` of a numeric column. Text is parsed in one call if every cell is a plain number or empty; otherwise the
-    cells stay text, and `values.numbers` names the row that is wrong: `nan` is no number."""
+    """A numeric column; it stays text if a cell is no plain number, and `values.numbers` then names the faulty row."""
     if _is_text(array.type):
         with suppress(pa.ArrowInvalid):
             empty = pc.equal(array, "")
@@ -87,8 +86,7 @@ class Labels:
 
 
 class Classes:
-    """One class per node, read in batches. A cell is the name of a class; a missing cell is an unknown class. Numbers
-    to predict are refused unless `insist`."""
+    """One class per node by name; missing cells are unknown. Numeric targets are refused unless `insist`."""
 
     def __init__(self, name: str, insist: bool = False) -> None:
         self.name, self.insist = name, insist
@@ -266,8 +264,7 @@ def read_split(array: Any, name: str, codes: Mapping[str, int]) -> npt.NDArray[n
 
 @dataclass(frozen=True)
 class TimeScale:
-    """How times are read. `order`: names from the oldest to the newest -> 0, 1, ...; `dates`: ISO 8601 -> seconds
-    since 1970; neither: integers."""
+    """How times are read: `order` of names, oldest first; `dates` in ISO 8601, as seconds since 1970; or integers."""
 
     order: tuple[str, ...] = ()
     dates: bool = False

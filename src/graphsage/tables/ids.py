@@ -111,8 +111,7 @@ class Edges:
 def edge_batches(
     table: Table, ends: Ends, kind: Any, *more: str, rows: int = 1
 ) -> Iterator[tuple[int, list[Any], dict[str, Any]]]:
-    """(first row index, [sources, targets] as ids of type `kind`, the batch) of each batch with the columns `more`.
-    None takes the type of the first source."""
+    """(first row index, [sources, targets] as ids of type `kind`, batch with columns `more`) of each batch."""
     start = 0
     for batch in table.batches(list(dict.fromkeys([*ends, *more])), rows):
         with table.place.naming(start):

@@ -18,8 +18,7 @@ from graphsage.tables.spec import TableSpec, is_vector_file
 
 @dataclass(frozen=True)
 class ReadTables:
-    """`spec` names every column; `columns` are Arrow arrays by name, with missing cells for `added` nodes, which only
-    the edges name. `place` is the node table, None without one."""
+    """`columns` by name, with missing cells for `added` nodes, which only edges name. `place` is the node table."""
 
     spec: TableSpec
     place: Place | None

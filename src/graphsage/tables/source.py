@@ -95,8 +95,7 @@ class Table:
 
 
 def as_table(data: Any, name: str, delimiter: str | None = None, batch_rows: int = 1 << 16) -> Table:
-    """A path, a pandas, polars or Arrow table, or a dict of columns; `name` is for messages about tables in memory.
-    The index of a pandas table is not read."""
+    """A path, a pandas, polars or Arrow table, or a dict of columns; `name` is for messages. Ignores a pandas index."""
     if isinstance(data, Table):
         return data
     if isinstance(data, str | Path):

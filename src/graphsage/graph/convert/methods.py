@@ -61,8 +61,7 @@ class Conversions:
 
     @staticmethod
     def from_arrow(edges: Any, nodes: Any = None, **options: Any) -> "Graph":
-        """From an edge table and a node table: Arrow, pandas or polars tables, or dicts of columns; see
-        `graphsage.graph.convert.frames.graph_and_splits`."""
+        """From Arrow, pandas or polars tables or dicts of columns; see `graph.convert.frames.graph_and_splits`."""
         from graphsage.graph.convert.frames import graph_and_splits
 
         return graph_and_splits(edges, nodes, **options)[0]

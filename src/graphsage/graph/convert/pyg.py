@@ -60,8 +60,7 @@ def graph_and_splits(data: Any, *, directed: bool | None = None) -> tuple[Graph,
 
 
 def _marks(labels: Any) -> torch.Tensor:
-    """Rows of 0 and 1, with NaN for unknown labels if there are any. A single label stays bytes, which `labels_from`
-    does not take for classes."""
+    """Rows of 0 and 1, with NaN for unknown labels. A single label stays bytes, which `labels_from` reads as labels."""
     known = known_labels(labels)
     return (
         labels if labels.shape[1] == 1 or bool(known.all()) else torch.where(known[:, None], labels.float(), torch.nan)

@@ -25,8 +25,8 @@ class RowFile:
         try:
             with path.open("rb") as file:
                 version = np.lib.format.read_magic(file)
-                header = np.lib.format.read_array_header_1_0 if version == (1, 0) else _header_2_0
-                self.shape, fortran, self.dtype = header(file)
+                read: Any = getattr(np.lib.format, f"read_array_header_{1 if version == (1, 0) else 2}_0")
+                self.shape, fortran, self.dtype = read(file)
                 self._start = file.tell()
         except FileNotFoundError:
             raise DataError(f"{path} does not exist") from None
@@ -107,10 +107,6 @@ class RowWriter:
             self.finish()
         else:
             self.close()
-
-
-def _header_2_0(file: Any) -> Any:
-    return np.lib.format.read_array_header_2_0(file)
 
 
 def _bytes(array: Array) -> memoryview:

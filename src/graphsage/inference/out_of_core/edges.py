@@ -17,8 +17,7 @@ _SPARSE = 4  # below one edge for so many rows, only the rows that have one are 
 
 @dataclass(frozen=True)
 class EdgeRun:
-    """Rows start..stop of the block. Their edges lie by source block: `bounds[j]` to `bounds[j + 1]` are those of
-    block j, by row within it. `rows` count from `start`."""
+    """Rows start..stop; edges from source block j are `bounds[j]` to `bounds[j + 1]`. `rows` count from `start`."""
 
     start: int
     stop: int

@@ -179,11 +179,7 @@ def _prepared(
 
 
 def _continued(found: WorkFolder, purpose: dict[str, Any], graph: Path, each: int) -> WorkFolder:
-    for name, what in (
-        ("model", "another model"),
-        ("graph", "another graph"),
-        ("layer_dtype", "another layer dtype"),
-    ):
+    for name, what in (("model", "another model"), ("graph", "another graph"), ("layer_dtype", "another layer dtype")):
         if found.purpose.get(name) != purpose[name]:
             raise DataError(f"{found.folder} holds the work of {what}; delete it to begin anew, or choose another")
     if each and found.worker_bytes > each:
