@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphsage as gs
+from graphsage.errors import DataWarning
 from graphsage.graph.ids import NodeIds
 from graphsage.inference.export import graph_for
 from hub_tables import SETTINGS, by_id, hub_tables, train
@@ -110,8 +111,15 @@ def test_nodes_that_were_trained_on_are_no_test_nodes(saved: bool, tmp_path: Pat
     assert model.evaluate(graph, other, "train").nodes == 72
     assert model.evaluate(graph, split) == model.evaluate()
     grown = graph.with_nodes(features=[[0.0] * 6], edges=[(0, 120)], ids=["new"])
-    with pytest.warns(UserWarning, match=f"{trained} of the 24 test nodes were trained on"):
+    with pytest.warns(DataWarning, match=f"{trained} of the 24 test nodes have ids of trained nodes"):
         model.evaluate(grown, gs.Split(torch.cat([other.codes, other.codes[:1] * 0 + 3])))
+
+
+def test_a_loaded_model_knows_its_trained_nodes_in_a_graph_without_ids(tmp_path: Path) -> None:
+    graph = planted_graph()
+    gs.train(graph, gs.Split(torch.zeros(120, dtype=torch.uint8)), out=tmp_path / "run", **SMALL)
+    with pytest.raises(gs.DataError, match="24 of the 24 test nodes were trained on"):
+        gs.load(tmp_path / "run").evaluate(planted_graph(), gs.Split.random(120))
 
 
 def test_a_model_of_another_graph_of_the_same_size_is_not_suspected() -> None:
@@ -126,6 +134,10 @@ def test_arrays_are_no_graph_and_rows_are_integers() -> None:
     for call in (model.embed, model.predict, model.evaluate):
         with pytest.raises(gs.ConfigError, match=r"must be a Graph; got ndarray; make one with Graph\.from_edges"):
             call(np.eye(6))  # type: ignore[arg-type]
+    with pytest.raises(gs.ConfigError, match="data must be a Graph or a Dataset; got ndarray"):
+        gs.train(np.eye(6))  # type: ignore[arg-type]
+    with pytest.raises(gs.ConfigError, match="split must be a Split or a name; got ndarray"):
+        gs.train(graph, np.zeros(120), **SMALL)  # type: ignore[arg-type]
     assert model.embed(graph, np.array([3, 1])).equal(model.embed(graph, [3, 1]))
     for nodes in (np.array([0.5]), np.ones(120, bool), ["a"], [[1]]):
         with pytest.raises(gs.DataError, match=r"nodes must be row numbers, \(B,\); got"):

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphsage.errors import ConfigError, DataError, DataWarning, setting
+from graphsage.errors import ConfigError, DataError, DataWarning, GraphSageError, setting
 from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.evaluation.probe import Probe
 from graphsage.features.degree import degree_features
@@ -244,22 +244,37 @@ class Model:
 
     def _check_unseen(self, graph: Graph, nodes: Tensor, part: str) -> None:
         """Refuse to score training nodes of the training graph; warn of equal ids in another graph."""
-        if part in ("train", "all") or (self._trained is None and self._own is None):
+        from graphsage.inference.run_data import split_of
+
+        if part in ("train", "all"):
             return
-        known = self._known_split()[0]
+        opened = self._own
+        try:
+            known, split = self._known_split()
+        except GraphSageError:  # a bundle without a run, or a run whose data is gone
+            return
+        finally:
+            self._own = opened  # run_graph() names changed files when it opens the data
         pairs = ((graph.indptr, known.indptr), (graph.indices, known.indices))
         same = all(a is b or (a.device == b.device and torch.equal(a, b)) for a, b in pairs)
         if not same and graph.ids is None:
             return
         try:
-            trained = int((self.run_split(known if same else graph).codes[nodes] == TRAIN).sum())
+            trained = int(((split if same else split_of(graph, known, split)).codes[nodes] == TRAIN).sum())
         except DataError:  # ids of another type
             return
         if trained:
-            problem = f"{trained:,} of the {len(nodes):,} {part} nodes were trained on, so this is no {part} score"
             if same:
-                raise DataError(f"{problem}; use the split of the training, or {setting('part', 'train')}")
-            warnings.warn(problem, stacklevel=4)
+                raise DataError(
+                    f"{trained:,} of the {len(nodes):,} {part} nodes were trained on, so this is no {part} score; "
+                    f"use the split of the training, or {setting('part', 'train')}"
+                )
+            warnings.warn(
+                f"{trained:,} of the {len(nodes):,} {part} nodes have ids of trained nodes; if they are the same, "
+                f"this is no {part} score",
+                DataWarning,
+                stacklevel=4,
+            )
 
     def save(self, folder: str | Path) -> None:
         """Write the bundle: `model.safetensors` + `config.json` (+ the features' state)."""

@@ -228,6 +228,15 @@ def choose_device(name: str) -> torch.device:
 
 
 def _prepare(data: Graph | Dataset, split: Split | str | None) -> tuple[Graph, Split, Any]:
+    if not isinstance(data, Graph | Dataset):
+        raise ConfigError(
+            f"data must be a Graph or a Dataset; got {type(data).__name__}; make one with Graph.from_edges(edges, "
+            "features=x) or open_tables"
+        )
+    if not isinstance(split, Split | str | None):
+        raise ConfigError(
+            f"split must be a Split or a name; got {type(split).__name__}; make one with Split.masks(train)"
+        )
     dataset = _dataset(data)
     chosen = split if isinstance(split, Split) else dataset.split(split)
     graph, fitted = dataset.with_features(chosen)
