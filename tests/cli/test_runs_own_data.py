@@ -230,3 +230,11 @@ def test_resuming_and_overwriting_replace_what_the_run_keeps(graphsage: Command,
     assert graphsage("train", data, "--out", run, *SMALL, "--overwrite", "--no-keep-graph").code == 0
     assert sorted(path.name for path in (run / "data").iterdir()) == ["data.json", "split.arrow"]
     assert graphsage("evaluate", run).code == 0
+
+
+def test_a_resumed_training_refuses_tables_that_changed(graphsage: Command, made: Path, run: Path) -> None:
+    resume = ("train", "--out", run, "--resume", "--epochs", 3)
+    nodes = made.parent / "nodes.csv"
+    header, first, *rest = nodes.read_text().splitlines()
+    nodes.write_text("\n".join([header, first, *reversed(rest)]) + "\n")  # a split by row changes held-out nodes only
+    assert f"{nodes} changed since {run} began training; restore it" in graphsage(*resume).error

@@ -302,6 +302,7 @@ def _train(request: Request, device: str, ranks: "Ranks") -> None:
 def _start(request: Request, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
     """Open the data and find out whether to resume, once for all ranks."""
     from graphsage.cluster.ranks import job, restarts
+    from graphsage.inference.run_data import refuse_changed_sources
     from graphsage.training.config import Config
 
     starts: list[_Start] = []
@@ -310,6 +311,8 @@ def _start(request: Request, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
         config = request.chosen.config()
         _check_data(request.chosen)
         resume = request.folder.resumes(job(), restarts())
+        if resume:
+            refuse_changed_sources(request.folder.path)
         data, split_name, place, about = _open(request.chosen, config.task)
         form = "" if config.form is None else f"{config.form} form, "
         shared = "" if ranks.count == 1 else f", {ranks.count} workers"

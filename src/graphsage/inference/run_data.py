@@ -218,6 +218,21 @@ def _differs(path: Path, before: dict[str, Any]) -> bool:
         return False  # it is gone, and the run does not need it
 
 
+def refuse_changed_sources(run: Path) -> None:
+    """Refuse to continue a run whose input files changed since it began: its scores would be of two versions."""
+    path = run / FOLDER / MANIFEST
+    about = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if about.get("format") != FORMAT:
+        return
+    changed = [name for name, before in about["sources"].items() if _differs(Path(name), before)]
+    if changed:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise DataError(
+            f"{changed[0]}{more} changed since {run} began training; restore it, or train without "
+            f"{setting('resume', True)}"
+        )
+
+
 def _refuse_changed(model: "Model", sources: dict[str, dict[str, Any]]) -> None:
     tables = model.about.get("tables") or {}
     for name, before in sources.items():
