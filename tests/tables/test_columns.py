@@ -100,6 +100,7 @@ def test_marks_that_are_not_whole_are_named(cells: list[object], message: str) -
         (["1e-3", "2", ""], r"numbers with a fraction \(1e-3\)"),
         (list(range(60)) * 2, "60 different numbers"),
         ([f"-{i}" for i in range(51)], "51 different numbers"),
+        ([7 * i for i in range(60)] * 20, "60 different numbers"),
     ],
 )
 def test_numbers_to_predict_are_refused_unless_they_are_meant_as_classes(cells: list[object], what: str) -> None:

@@ -114,16 +114,22 @@ class Classes:
         return _like_missing(self.name, self._codes)
 
     def _refuse_measurements(self, names: Sequence[str]) -> None:
-        """Numbers are measurements if one has a fraction, or if there are many and most occur only a few times."""
+        """Numbers are measurements if one has a fraction, or if many have gaps or occur a few times each."""
         if not all(_NUMBER.fullmatch(word) for word in names):
             return
         fraction = next((word for word in names if not float(word).is_integer()), None)
-        if fraction is not None or len(names) > max(MOST_NUMBERS, MOST_SHARE * self.known):
+        many = len(names) > MOST_NUMBERS and (len(names) > MOST_SHARE * self.known or not _without_gaps(names))
+        if fraction is not None or many:
             what = f"{len(names):,} different numbers" if fraction is None else f"numbers with a fraction ({fraction})"
             raise DataError(
                 f"column {self.name!r} holds {what}, and regression is not supported yet; choose another label, or "
                 f"give {setting('label_type', 'class')} to predict each number as a class"
             )
+
+
+def _without_gaps(names: Sequence[str]) -> bool:
+    numbers = {int(float(word)) for word in names}
+    return max(numbers) - min(numbers) < len(names)
 
 
 def read_labels(array: Any, name: str, separator: str = ";", label_type: str | None = None) -> Labels:
