@@ -78,7 +78,7 @@ def test_the_old_name_of_an_option_is_an_error_that_says_the_new_one(
     assert old not in known
     if new.startswith("--"):
         assert graphsage(*path.split(), old, "x").error == f"error: {old} was renamed {new}"
-        assert new in known
+        assert new.split()[0] in known
     else:
         assert graphsage(*path.split(), f"{old}=x").error == f"error: {old} was replaced by {new}"
 

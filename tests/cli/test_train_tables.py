@@ -229,7 +229,7 @@ def test_missing_columns_are_an_error_and_unknown_ones_a_warning(model: Model, f
         (
             {"id": ["x"]},
             {"source": ["x"], "target": ["y"]},
-            "1 edge names a node .* such as 'y' .column 'target' row 1",
+            "a node that neither the graph nor the new nodes have, such as 'y' .column 'target' row 1.; correct them$",
         ),
         ({"id": ["x", "x"]}, None, r"'x' .rows 1, 2."),
         ({"id": ["x"], "size": ["big"]}, None, "new_nodes column 'size' row 1 is 'big', not a number"),
@@ -298,5 +298,10 @@ def test_wrong_new_rows_leave_no_file(graphsage: Command, run: Path, folder: Pat
     error = graphsage(*words, "--new-nodes", folder / "nodes.csv").error
     assert "'node-0', which the graph has already" in error
     assert "give --new-nodes" in graphsage(*words, "--new-only").error
+    write_csv(edges := folder / "unknown.csv", ("source", "target"), [["node-1", "zz"]])
+    error = graphsage(*words, "--new-edges", edges).error
+    assert error.endswith("that the graph does not have, such as 'zz' (column 'target' row 2); correct them")
+    error = graphsage(*words, "--new-nodes", folder / "nodes.csv", "--new-edges", edges, "--new-only").error
+    assert "that the new nodes do not have, such as 'zz'" in error
     assert "give one of them" in graphsage(*words, "--node-ids", "x", "--new-nodes", folder / "new_nodes.csv").error
     assert not out.exists()

@@ -132,8 +132,8 @@ def test_sparse_matrices_that_scipy_saved_are_read(tmp_path: Path, kind: str, pa
         ({"indices": np.array([0, -1])}, "the sparse matrix in it is damaged"),
         ({"indptr": np.array([0, 5, 2])}, "the sparse matrix in it is damaged"),
         ({"indptr": np.array([0, 1])}, "the sparse matrix in it is damaged"),
-        ({"shape": np.array([2])}, "shape must be two whole numbers"),
-        ({"shape": np.array([2.0, 2.0])}, "shape must be two whole numbers"),
+        ({"shape": np.array([2])}, "shape must be two integers"),
+        ({"shape": np.array([2.0, 2.0])}, "shape must be two integers"),
         ({"format": np.array("bsr")}, "sparse format 'bsr' is not read"),
     ],
 )

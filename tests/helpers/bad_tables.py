@@ -225,6 +225,7 @@ BAD = [
         words=(*TIME, "--unknown-nodes", "add"),
     ),
     # labels
+    Bad("no label column", ("give the label column with --label, or use --task unsupervised",), words=()),
     Bad("one class only", ("nodes.csv column 'kind' has one class, 'x',",), nodes=nodes(kind="x")),
     Bad("no label at all", ("nodes.csv column 'kind' has no label in any row",), nodes=nodes(kind="")),
     Bad(

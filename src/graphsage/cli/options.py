@@ -114,7 +114,7 @@ Part = Annotated[
 ]
 
 RENAMED = {
-    "train": {"--date": "--dates", "--multilabel": "--label-type", "--no-multilabel": "--label-type"},
+    "train": {"--date": "--dates", "--multilabel": "--label-type labels", "--no-multilabel": "--label-type class"},
     "embed": {
         "--alone": "--new-only",
         "--nodes": "--node-ids",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from graphsage.errors import DataError
+from graphsage.errors import DataError, setting
 
 if TYPE_CHECKING:
     from graphsage.datasets.dataset import Dataset
@@ -79,7 +79,7 @@ def check_classes(data: "Dataset", spec: "TableSpec", split: "Split") -> None:
     """Refuse labels from which nothing can be learned."""
     graph = data.graph
     if graph.labels is None:
-        raise DataError("classes are to be learned: say which column is the label, or use --task unsupervised")
+        raise DataError(f"give the label column with {setting('label')}, or use {setting('task', 'unsupervised')}")
     nodes = graph.labeled(split.nodes("train"))
     if graph.multilabel and len(nodes):
         return

@@ -115,7 +115,7 @@ def read_sparse(archive: Archive, prefix: str = "") -> Any:
         kind = value.decode("ascii", "replace") if isinstance(value, bytes) else str(value)
     shape = archive.array(f"{prefix}shape")
     if shape.shape != (2,) or shape.dtype.kind not in "iu":
-        raise DataError(f"{archive.path}: {prefix}shape must be two whole numbers; got {shape.dtype} {shape.shape}")
+        raise DataError(f"{archive.path}: {prefix}shape must be two integers; got {shape.dtype} {shape.shape}")
     size = int(shape[0]), int(shape[1])
     values = archive.array(f"{prefix}data")
     try:

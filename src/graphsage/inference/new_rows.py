@@ -70,7 +70,14 @@ def attach(
     pairs, dropped = np.zeros((0, 2), np.int64), 0
     if edges is not None:
         ends = _named(edges, spec.source, SOURCE, "source"), _named(edges, spec.target, TARGET, "target")
-        found = read_edges(edges, ends, everyone, "drop" if spec.unknown_nodes == "drop" else "error")
+        owners = [name for name, ids in (("the graph", known), ("the new nodes", fresh)) if ids is not None]
+        lacking = (
+            f"neither {' nor '.join(owners)} have"
+            if len(owners) > 1
+            else f"{owners[0]} {'do' if known is None else 'does'} not have"
+        )
+        unknown = "drop" if spec.unknown_nodes == "drop" else "error"
+        found = read_edges(edges, ends, everyone, unknown, lacking=lacking)
         pairs, dropped = found.pairs, found.dropped
         ignored += tuple(name for name in edges.names if name not in (*ends, spec.edge_time))
     added = 0 if fresh is None else len(fresh)

@@ -121,8 +121,18 @@ def edge_batches(
         start += len(found[0])
 
 
-def read_edges(table: Table, ends: Ends, known: Any, unknown: str = "error", time: str | None = None) -> Edges:
-    """`known` are the nodes' ids, an Arrow array; None takes the nodes from the edges, in order of appearance."""
+def read_edges(
+    table: Table,
+    ends: Ends,
+    known: Any,
+    unknown: str = "error",
+    time: str | None = None,
+    lacking: str | None = None,
+) -> Edges:
+    """`known` are the nodes' ids, an Arrow array; None takes the nodes from the edges, in order of appearance.
+
+    `lacking` is said of unknown nodes where `unknown` is no choice of the user, such as "the graph does not have".
+    """
     add = unknown == "add" or known is None
     pairs: list[npt.NDArray[np.int64]] = []
     kept: list[npt.NDArray[np.int64]] = []
@@ -143,7 +153,7 @@ def read_edges(table: Table, ends: Ends, known: Any, unknown: str = "error", tim
             kept.append(start + np.flatnonzero(good))
             times.append(batch[time].filter(pa.array(good)))
     if unknown == "error":
-        lost.refuse()
+        lost.refuse(lacking)
     empty = np.zeros((0, 2), np.int64)
     when = None if time is None else pa.concat_arrays(times) if times else pa.array([], pa.int64())
     return Edges(np.concatenate([empty, *pairs]), known, lost.edges, np.concatenate([empty[:, 0], *kept]), when)
@@ -161,16 +171,17 @@ class UnknownNodes:
         self.edges += count
         self._first = sorted([*self._first, *examples])[:EXAMPLES]
 
-    def refuse(self) -> None:
+    def refuse(self, lacking: str | None = None) -> None:
         if self.edges:
             what = "edge names a node" if self.edges == 1 else "edges name nodes"
             shown = [
                 f"{value!r:.60} (column {self.ends[end]!r} row {self.place.first_row + edge})"
                 for edge, end, value in self._first
             ]
+            choice = f", or give {setting('unknown_nodes')} drop or add" if lacking is None else ""
             raise DataError(
-                f"{self.place}: {self.edges} {what} that the node table does not have, such as "
-                f"{', '.join(shown)}; correct them, or give {setting('unknown_nodes')} drop or add"
+                f"{self.place}: {self.edges} {what} that {lacking or 'the node table does not have'}, such as "
+                f"{', '.join(shown)}; correct them{choice}"
             )
 
 

@@ -101,7 +101,7 @@ def moment(value: Any) -> float | None:
         return float(value.astype("datetime64[us]").astype(np.int64)) / 1e6
     if isinstance(value, str):
         text = value.strip()
-        if len(text) < 10 or text[4:5] != "-":  # 20190601 is a whole number before it is a date
+        if len(text) < 10 or text[4:5] != "-":  # 20190601 is an integer before it is a date
             return None
         try:
             value = datetime.fromisoformat(text)

@@ -83,7 +83,7 @@ class Config:
     sample_sizes: tuple[int, ...] = (25, 10)
     """Neighbors sampled in each layer, S_1 to S_K. The last is for a target's direct neighbors."""
     num_layers: int | None = None
-    """Number of layers K. Only a check, since sample_sizes has one number per layer."""
+    """Number of layers K; only checked, since the sample sizes give it."""
     dim: int = 256
     """Width of the embeddings."""
     hidden_dim: int | None = None

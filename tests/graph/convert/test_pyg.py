@@ -123,8 +123,8 @@ def test_several_node_types_are_an_error_that_names_them() -> None:
     [
         ([data()], r"takes Data or HeteroData; got list; of a data set pass dataset\[0\]"),
         (Data(), "number of nodes is unknown"),
-        (Data(edge_index=INDEX.T, num_nodes=3), r"edge_index must be whole numbers of shape \(2, E\)"),
-        (Data(edge_index=INDEX.float(), num_nodes=3), "edge_index must be whole numbers"),
+        (Data(edge_index=INDEX.T, num_nodes=3), r"edge_index must be integers of shape \(2, E\)"),
+        (Data(edge_index=INDEX.float(), num_nodes=3), "edge_index must be integers"),
         (Data(edge_index=INDEX, num_nodes=2), "edge 1 points at node 2"),
         (Data(edge_index=INDEX, num_nodes=3, y=torch.tensor([0.5, 1, 2])), "numbers to predict are not supported"),
         (Data(edge_index=INDEX, num_nodes=3, edge_time=torch.ones(2, dtype=torch.long)), "each of the 3 edges; got 2"),

@@ -76,7 +76,7 @@ def labels_from(values: Any) -> tuple[Array, tuple[str, ...] | None]:
     if array.dtype.kind == "f":
         return _whole(array), None
     if array.dtype.kind not in "biu":
-        raise DataError(f"labels must be classes (whole numbers or names) or rows of 0 and 1; got {array.dtype}")
+        raise DataError(f"labels must be classes (integers or names) or rows of 0 and 1; got {array.dtype}")
     return array.astype(np.int64), None
 
 
@@ -172,7 +172,7 @@ def _of_objects(array: Array) -> Array:
     if all(value is None or isinstance(value, int | float) for value in values):
         return np.array([np.nan if value is None else value for value in values], float)
     odd = next(value for value in values if value is not None and not isinstance(value, str))
-    raise DataError(f"labels must be all names or all whole numbers; got {odd!r} among them")
+    raise DataError(f"labels must be all names or all integers; got {odd!r} among them")
 
 
 def _whole(array: Array) -> npt.NDArray[np.int64]:
@@ -181,6 +181,6 @@ def _whole(array: Array) -> npt.NDArray[np.int64]:
     odd = np.flatnonzero((filled != np.floor(filled)) | (np.abs(filled) > 2**53))
     if len(odd):
         raise DataError(
-            f"classes must be whole numbers; node {odd[0]} has {array[odd[0]]}; numbers to predict are not supported"
+            f"classes must be integers; node {odd[0]} has {array[odd[0]]}; numbers to predict are not supported"
         )
     return filled.astype(np.int64)

@@ -36,7 +36,7 @@ def from_networkx(
     """A networkx Graph, DiGraph, MultiGraph or MultiDiGraph; rows follow the order of its nodes.
 
     Node attributes: `features` names one with a vector or several with a number each (looked for: x, feature,
-    features, feat), `label` one with a class, a name or a row of 0 and 1 (y, label, labels), `time` a whole number.
+    features, feat), `label` one with a class, a name or a row of 0 and 1 (y, label, labels), `time` an integer.
     Where not each node has a label, the others are unknown; features and times must be complete. `edge_time` names an
     edge attribute (time). Other attributes, weights among them, are not carried over; a warning names them.
     """

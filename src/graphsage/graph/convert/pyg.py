@@ -152,5 +152,5 @@ def _edge_index(relation: Mapping[str, Any]) -> Tensor:
         return torch.zeros(2, 0, dtype=torch.int64)
     index = torch.from_numpy(plain(index).copy()) if not isinstance(index, Tensor) else index.detach().cpu()
     if index.dim() != 2 or index.shape[0] != 2 or index.is_floating_point():
-        raise DataError(f"edge_index must be whole numbers of shape (2, E); got {index.dtype} {tuple(index.shape)}")
+        raise DataError(f"edge_index must be integers of shape (2, E); got {index.dtype} {tuple(index.shape)}")
     return index.long()
