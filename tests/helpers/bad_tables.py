@@ -225,7 +225,6 @@ BAD = [
         words=(*TIME, "--unknown-nodes", "add"),
     ),
     # labels
-    Bad("no label column", ("give the label column with --label, or use --task unsupervised",), words=()),
     Bad("one class only", ("nodes.csv column 'kind' has one class, 'x',",), nodes=nodes(kind="x")),
     Bad("no label at all", ("nodes.csv column 'kind' has no label in any row",), nodes=nodes(kind="")),
     Bad(
@@ -489,5 +488,9 @@ BAD = [
             "glove.txt",
         ),
     ),
-    Bad("no label and no task", ("say which column is the label", "--task unsupervised"), words=()),
+    Bad(
+        "no label and no task",
+        ("give the label column with --label, or use --task unsupervised",),
+        words=(),
+    ),
 ]

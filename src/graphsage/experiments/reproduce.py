@@ -39,7 +39,7 @@ MORE = 3  # exit code: the time budget is spent, and trials are left
 
 
 def reproduce(what: str, session: Session) -> list[Path]:
-    """Run one experiment or `all`; return the files. After the time budget, write partial results and raise Unfinished."""
+    """Run one experiment or `all`; return the files. Unfinished: the time budget ended, partial results are written."""
     written = []
     _check_folder(what, session)
     for name in names(what):

@@ -308,7 +308,7 @@ def neighbor_lists(graph: Graph, sampling: SamplingConfig, seed: int) -> Graph:
 
 
 def with_known_classes(model: Model, graph: Graph, name: str = "the graph") -> tuple[Graph, dict[str, int]]:
-    """Labels renumbered to the model's classes; classes it lacks get new numbers, and their node counts are returned."""
+    """Labels renumbered to the model's classes; classes it lacks get new numbers; their node counts are returned."""
     ours, theirs = model.class_names, graph.class_names
     if model.head is None or graph.labels is None or ours is None or theirs is None or ours == theirs:
         return graph, {}
