@@ -133,7 +133,16 @@ def test_a_full_disk_ends_training_with_one_sentence(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         ({"dim": 8.5}, "dim must be an integer"),
-        ({"sample_sizes": (2.0, 3)}, "sample_sizes must be an integer"),
+        ({"dim": None}, "dim must be an integer; got None"),
+        ({"dim": True}, "dim must be an integer; got True"),
+        ({"sample_sizes": (2.0, 3)}, r"sample_sizes must be a sequence of integers; got \(2.0, 3\)"),
+        ({"sample_sizes": 5}, "sample_sizes must be a sequence of integers; got 5"),
+        ({"sample_sizes": "25"}, "sample_sizes must be a sequence of integers; got '25'"),
+        ({"lr": "x"}, "lr must be a number; got 'x'"),
+        ({"dropout": "a"}, "dropout must be a number; got 'a'"),
+        ({"aggregator": ["mean"]}, r"aggregator must be a name; got \['mean'\]"),
+        ({"task": None}, "task must be a name; got None"),
+        ({"bias": "no"}, "bias must be true or false; got 'no'"),
         ({"lr": float("inf")}, "lr must be above 0 and finite"),
         ({"weight_decay": float("nan")}, "weight_decay must be at least 0 and finite"),
         ({"seed": 2**70}, "seed must be below"),
@@ -142,6 +151,13 @@ def test_a_full_disk_ends_training_with_one_sentence(tmp_path: Path) -> None:
 def test_settings_must_be_whole_and_finite(settings: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         gs.Config.from_dict(settings)
+
+
+def test_numbers_of_numpy_become_those_of_python() -> None:
+    given = {"dim": np.int64(8), "sample_sizes": np.array([4, 3]), "lr": np.float32(0.5), "bias": np.True_}
+    config = gs.Config.from_dict(given)
+    assert config == gs.Config(dim=8, sample_sizes=(4, 3), lr=0.5, bias=True)
+    assert json.dumps(config.as_dict())
 
 
 def test_devices_without_our_kernels_are_refused() -> None:

@@ -2,8 +2,12 @@
 
 import dataclasses
 import math
+import numbers
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from graphsage.errors import ConfigError, at_least, one_of, setting, written
 
@@ -150,26 +154,8 @@ class Config:
     """Seed of every random choice: the same seed gives the same model."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sample_sizes", tuple(self.sample_sizes))
-        for size in self.sample_sizes:
-            _whole("sample_sizes", size)
-        for name in (
-            "num_layers",
-            "dim",
-            "hidden_dim",
-            "depth",
-            "identity_dim",
-            "max_degree",
-            "epochs",
-            "steps",
-            "batch_size",
-            "patience",
-            "num_walks",
-            "walk_length",
-            "num_negatives",
-            "seed",
-        ):
-            _whole(name, getattr(self, name))
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, _typed(field.name, field.type, getattr(self, field.name)))
         for name, known in CHOICES.items():
             if getattr(self, name) is not None:
                 one_of(name, getattr(self, name), known)
@@ -269,12 +255,51 @@ class Config:
         for name in settings:
             if name not in known:
                 raise ConfigError(f"there is no setting {name!r}; settings are {', '.join(sorted(known))}")
-        try:
-            return cls(**settings)
-        except TypeError as error:
-            raise ConfigError(f"a setting has the wrong type: {error}") from error
+        return cls(**settings)
 
 
-def _whole(name: str, value: object) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise ConfigError(f"{setting(name)} must be an integer; got {value!r}")
+def _typed(name: str, hint: Any, value: object) -> Any:
+    """The value of a field by its type; NumPy's numbers become Python's."""
+    kinds = get_args(hint) or (hint,)
+    if value is None and NoneType in kinds:
+        return None
+    kind = get_origin(hint) if get_origin(hint) is tuple else kinds[0]
+    rule, read = _RULES[kind]
+    try:
+        return read(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{setting(name)} must be {rule}; got {value!r}") from None
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError
+    return operator.index(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError
+    return value if isinstance(value, int) else float(value)
+
+
+def _switch(value: object) -> bool:
+    if value not in (True, False):
+        raise TypeError
+    return bool(value)
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+_RULES: dict[Any, tuple[str, Callable[[Any], Any]]] = {
+    int: ("an integer", _integer),
+    float: ("a number", _number),
+    bool: ("true or false", _switch),
+    str: ("a name", _name),
+    tuple: ("a sequence of integers", lambda sizes: tuple(map(_integer, sizes))),
+}
+"""What a message says of each type, and a function that reads it."""
