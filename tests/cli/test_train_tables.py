@@ -213,6 +213,22 @@ def test_edges_alone_change_the_vectors_of_old_nodes(model: Model) -> None:
     assert not torch.allclose(before, after, atol=1e-3)
 
 
+def test_new_nodes_without_an_edge_are_a_warning(model: Model, recwarn: pytest.WarningsRecorder) -> None:
+    nodes = {"id": ["x", "y"], "about": ["a"] * 2, "size": [1] * 2, "color": ["red"] * 2, "day": ["2020-01-01"] * 2}
+    old = {"source": ["node-0", "node-1"], "target": ["node-2", "node-3"]}
+    with pytest.warns(DataWarning) as found:
+        model.embed(new_nodes=nodes, new_edges=old)
+    (warning,) = found
+    assert str(warning.message) == "2 of 2 new nodes have no edge; 2 of 2 new edges join two nodes of the graph"
+    assert warning.filename == __file__
+    with pytest.warns(DataWarning, match="^1 of 2 new nodes have no edge$"):
+        model.embed(new_nodes=nodes, new_edges={"source": ["x"], "target": ["node-2"]})
+    recwarn.clear()
+    model.embed(new_nodes=nodes)
+    model.embed(new_nodes=nodes, new_edges={"source": ["x"], "target": ["y"]})
+    assert not [one for one in recwarn if "no edge" in str(one.message)]
+
+
 def test_missing_columns_are_an_error_and_unknown_ones_a_warning(model: Model, folder: Path) -> None:
     nodes = frame(folder / "new_nodes.csv")
     with pytest.raises(DataError, match="new_nodes lacks the columns 'about', 'day', which the model's features"):

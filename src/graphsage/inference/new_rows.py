@@ -1,5 +1,6 @@
 """New rows: nodes that arrived after training are attached to a graph and get features by the saved recipes."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from graphsage.datasets.file_readers import read_vector_file
-from graphsage.errors import DataError, setting
+from graphsage.errors import DataError, DataWarning, setting
 from graphsage.features.pipeline import FittedFeatures
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
@@ -79,6 +80,7 @@ def attach(
         unknown = "drop" if spec.unknown_nodes == "drop" else "error"
         found = read_edges(edges, ends, everyone, unknown, lacking=lacking)
         pairs, dropped = found.pairs, found.dropped
+        _warn_of_unattached(pairs, 0 if known is None else len(known), 0 if fresh is None else len(fresh))
         ignored += tuple(name for name in edges.names if name not in (*ends, spec.edge_time))
     added = 0 if fresh is None else len(fresh)
     if base is None:
@@ -87,6 +89,15 @@ def attach(
         return Attached(graph, torch.arange(added), ignored, dropped)
     grown = base.with_nodes(features=features, edges=pairs, ids=[] if fresh is None else fresh.to_pylist())
     return Attached(grown, torch.arange(base.num_nodes, base.num_nodes + added), ignored, dropped)
+
+
+def _warn_of_unattached(pairs: npt.NDArray[np.int64], old: int, new: int) -> None:
+    """`pairs` are rows of nodes; the `old` nodes come before the `new` ones."""
+    lone = new - len(np.unique(pairs[pairs >= old]))
+    if lone:
+        between = int((pairs < old).all(axis=1).sum())
+        joined = f"; {between:,} of {len(pairs):,} new edges join two nodes of the graph" if between else ""
+        warnings.warn(f"{lone:,} of {new:,} new nodes have no edge{joined}", DataWarning, stacklevel=5)
 
 
 def _read_nodes(
