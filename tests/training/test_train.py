@@ -232,7 +232,7 @@ def test_missing_labels_and_missing_training_nodes_are_errors() -> None:
         gs.train(graph, nobody, **SMALL)
     with pytest.raises(DataError, match="needs labels"):
         gs.train(graph.replace(labels=None), planted_split(graph), **SMALL)
-    with pytest.raises(DataError, match="no training node has a label"):
+    with pytest.raises(DataError, match="no class among the training nodes"):
         gs.train(graph.replace(labels=torch.full((120,), -1)), planted_split(graph), **SMALL)
     with pytest.raises(ConfigError, match="no GPU" if not torch.cuda.is_available() else "auto, cpu or cuda"):
         gs.train(graph, planted_split(graph), device="cuda" if not torch.cuda.is_available() else "toaster", **SMALL)

@@ -160,6 +160,18 @@ def test_numbers_of_numpy_become_those_of_python() -> None:
     assert json.dumps(config.as_dict())
 
 
+@pytest.mark.parametrize("names", [None, ("one", "other")])
+def test_one_class_among_the_training_nodes_is_refused(names: tuple[str, ...] | None) -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    labels = torch.where(split.codes == split.codes[split.nodes("train")[0]], 1, graph.labels)
+    graph = graph.replace(labels=labels, class_names=names)
+    with pytest.raises(DataError, match=f"the graph has one class, {(names or (0, 1))[1]!r}, among the training"):
+        gs.train(graph, split, **SMALL)
+    with pytest.raises(DataError, match="the graph has no class among the training nodes; two are needed"):
+        gs.train(graph.replace(labels=torch.full_like(labels, -1)), split, **SMALL)
+
+
 def test_devices_without_our_kernels_are_refused() -> None:
     with pytest.raises(ConfigError, match="auto, cpu or cuda"):
         gs.train(planted_graph(), device="meta", **SMALL)

@@ -1,8 +1,6 @@
-"""What was understood of two tables, said before training starts, and what cannot be learned from them."""
+"""What was understood of two tables, said before training starts."""
 
 from typing import TYPE_CHECKING
-
-from graphsage.errors import DataError, setting
 
 if TYPE_CHECKING:
     from graphsage.datasets.dataset import Dataset
@@ -73,17 +71,3 @@ def _warnings(data: "Dataset", split: "Split") -> list[str]:
             nodes = "1 node" if count == 1 else f"{count:,} nodes"
             lines.append(f"warning: class {name!r} of {nodes} in {part} has no training node; it counts as wrong")
     return lines
-
-
-def check_classes(data: "Dataset", spec: "TableSpec", split: "Split") -> None:
-    """Refuse labels from which nothing can be learned."""
-    graph = data.graph
-    if graph.labels is None:
-        raise DataError(f"give the label column with {setting('label')}, or use {setting('task', 'unsupervised')}")
-    nodes = graph.labeled(split.nodes("train"))
-    if graph.multilabel and len(nodes):
-        return
-    seen = sorted(set(graph.labels[nodes].flatten().tolist()))
-    if len(seen) < 2:
-        found = f"one class, {(graph.class_names or ())[seen[0]]!r}," if seen else "no class"
-        raise DataError(f"{spec.nodes} column {spec.label!r} has {found} among the training nodes; two are needed")

@@ -23,7 +23,7 @@ from graphsage.cli.options import (
 from graphsage.cli.output import TrainingDisplay, data_summary, print_json, say, working
 from graphsage.cli.runs import RunFolder, lasting_name
 from graphsage.cli.settings import RUN_FILE, Settings, write_run_file
-from graphsage.errors import ConfigError, GraphSageError, refuse_unused, setting
+from graphsage.errors import ConfigError, DataError, GraphSageError, refuse_unused, setting
 from graphsage.tables.spec import TableSpec
 from graphsage.training.config import CHOICES, FORMS, TASKS, Config
 
@@ -363,9 +363,10 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
         say(data_summary(data, split_name, data.split(split_name)))
         place = lasting_name(chosen.data)
         return data, split_name, place, {"data": place}
-    from graphsage.cli.table_summary import check_classes, table_summary
+    from graphsage.cli.table_summary import table_summary
     from graphsage.datasets.tables import open_tables
     from graphsage.tables.spec import TableSpec
+    from graphsage.training.train import check_classes
 
     spec = TableSpec.from_dict(chosen.tables)
     with working(f"reading {spec.name}"):
@@ -376,7 +377,11 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
                 chosen.tables, dict.fromkeys(("fractions", "split_seed"), f"to {setting('split', 'random')} or time")
             )
         if task != "unsupervised":
-            check_classes(data, spec, data.split(split_name))
+            if data.graph.labels is None:
+                raise DataError(
+                    f"give the label column with {setting('label')}, or use {setting('task', 'unsupervised')}"
+                )
+            check_classes(data.graph, data.split(split_name).nodes("train"), f"{spec.nodes} column {spec.label!r}")
         lines = table_summary(data, spec, split_name, data.split(split_name))
     say("\n".join(lines))
     return data, split_name, data.about["tables"], {}

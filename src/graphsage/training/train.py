@@ -293,10 +293,23 @@ def _same_everywhere(identity: str, ranks: Ranks) -> None:
         )
 
 
+def check_classes(graph: Graph, nodes: Tensor, where: str = "the graph") -> None:
+    """Refuse labels of the training `nodes` from which nothing can be learned. A message says that `where` has them."""
+    assert graph.labels is not None
+    if graph.multilabel and len(graph.labeled(nodes)):
+        return
+    counts = graph.class_counts(nodes)
+    seen = [number for number, count in enumerate(counts) if count]
+    if len(seen) < 2:
+        found = f"one class, {(graph.class_names or range(len(counts)))[seen[0]]!r}," if seen else "no class"
+        raise DataError(f"{where} has {found} among the training nodes; two are needed")
+
+
 def _vocabulary(graph: Graph, nodes: Tensor) -> tuple[tuple[str, ...] | None, int]:
     """The classes that labeled training nodes have: their names, and their number. Held-out labels are never read."""
     if graph.labels is None:
         raise DataError(f"this task needs labels and the graph has none; use {setting('task', 'unsupervised')}")
+    check_classes(graph, nodes)
     labels, names = graph.labels[graph.labeled(nodes)], graph.class_names
     if names is None:
         return None, labels.shape[1] if graph.multilabel else int(labels.max()) + 1 if len(labels) else 0

@@ -38,8 +38,6 @@ class Supervised(Objective):
                 f"supervised training needs labels and the graph has none; use {setting('task', 'unsupervised')}"
             )
         self.nodes = data.graph.labeled(data.nodes)
-        if not len(self.nodes):
-            raise DataError(f"no training node has a label; give labels or use {setting('task', 'unsupervised')}")
         self.head, self.labels = head, labels
         self.epochs = self._epochs(len(self.nodes))
 
