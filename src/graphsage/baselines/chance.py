@@ -12,10 +12,7 @@ Array = npt.NDArray[Any]
 
 
 def random_classifier(labels: Array, train: Array, test: Array, seed: int = 0) -> Array:
-    """Classes (len(test),), or 0 and 1 for each label (len(test), C), drawn with the frequencies of rows `train`.
-
-    A node of unknown class or labels is left out. Many labels are drawn each on its own.
-    """
+    """Classes (len(test),) or labels (len(test), C), drawn with their frequencies in known rows of `train`."""
     from sklearn.dummy import DummyClassifier
 
     known = labels[train][known_labels(labels[train])]

@@ -87,16 +87,15 @@ def _ours(path: Path) -> bool:
     """A run's file, its data, or what a killed process left of one."""
     name = path.name
     if name == DATA_FOLDER:  # a user's folder of that name is never replaced
-        return (path / "data.json").is_file() and (path / "split.arrow").is_file()
+        from graphsage.inference.run_data import is_run_data
+
+        return is_run_data(path)
     return name in RUN_FILES or (name.startswith(".") and ".part" in name)
 
 
 @dataclass(frozen=True)
 class Opened:
-    """`graph` is the data's as the model reads it; `own` says that it is the data of the run.
-
-    `stored` is what the run keeps of it, unless the user has named the data.
-    """
+    """`own`: the data is that of the run; `stored` is the copy that the run keeps, or None."""
 
     model: "Model"
     data: "Dataset"

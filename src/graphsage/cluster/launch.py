@@ -19,10 +19,8 @@ LOST, INTERRUPTED = 3, 130
 
 
 def launch(arguments: Sequence[str], workers: int, max_restarts: int, say: Callable[[str], None]) -> int:
-    """Run `python -m graphsage ARGUMENTS` as `workers` ranks and return the exit code of the whole.
-
-    Errors and interrupts end it. If a rank is killed or lost, all ranks restart, at most `max_restarts` times.
-    """
+    """Run `python -m graphsage ARGUMENTS` as `workers` ranks and return the exit code.
+    Errors and interrupts end it. If a rank is killed or lost, all ranks restart, at most `max_restarts` times."""
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # `say` reports failures in one sentence
     job = uuid.uuid4().hex
     for attempt in range(max_restarts + 1):

@@ -123,15 +123,8 @@ def methods(session: Session, source: Source, machine: str) -> dict[str, Trial]:
     common = {"nodes": profile.timed_nodes, "steps": profile.timed_steps, "machine": machine}
     found = {}
     for aggregator in AGGREGATORS:
-        found[NAMES[aggregator]] = make_trial(
-            "figure2a",
-            "timed graphsage",
-            f"time {aggregator}",
-            source,
-            aggregator=aggregator,
-            **common,
-            model=dict(profile.timed),
-        )
+        own = {"aggregator": aggregator, **common, "model": dict(profile.timed)}
+        found[NAMES[aggregator]] = make_trial("figure2a", "timed graphsage", f"time {aggregator}", source, **own)
     if opened(source).one_graph:
         found["DeepWalk"] = make_trial("figure2a", "timed deepwalk", "time DeepWalk", source, **common, threads=1)
     return found
@@ -146,21 +139,16 @@ def timed_on(session: Session, source: Source, machine: str) -> dict[str, Any]:
     rows = compared({name: [record["result"] for record in records] for name, records in made.items()})
     for row in rows:
         row |= {"old_protocol": ["runs"]} if any(map(is_old, made[row["row"]])) else {}
-    made_with = {
-        f"{record['hardware']['cores']} cores, torch {record['versions']['torch']}"
-        for records in made.values()
-        for record in records
-    }
+    records = [record for own in made.values() for record in own]
+    made_with = {f"{record['hardware']['cores']} cores, torch {record['versions']['torch']}" for record in records}
     return {"device": machine, "made_with": sorted(made_with), "rows": rows}
 
 
 def compared(runs: Mapping[str, Sequence[Result]]) -> list[dict[str, Any]]:
     """A row for each method: times over the seeds, and how many times as long DeepWalk needs for an unseen node."""
-    rows: dict[str, dict[str, Any]]
-    rows = {
-        name: {key: spread(run[key] for run in made) for key in made[0] if key not in NO_TIMES}
-        for name, made in runs.items()
-    }
+    rows: dict[str, dict[str, Any]] = {}
+    for name, made in runs.items():
+        rows[name] = {key: spread(run[key] for run in made) for key in made[0] if key not in NO_TIMES}
     if "DeepWalk" in rows:
         online, five = (rows["DeepWalk"].get(name) for name in ("embed_microseconds", "five_pass_embed_microseconds"))
         factors = {
@@ -274,28 +262,16 @@ def rotation(session: Session) -> Path:
 def theory(session: Session) -> Path:
     """Theorem 1 and Corollary 2."""
     profile = session.profile
-    runs = session.runs(
-        {
-            aggregator: make_trial(
-                "theory",
-                "theory",
-                f"theory {aggregator}",
-                None,
-                aggregator=aggregator,
-                nodes=profile.theory_nodes,
-                steps=profile.theory_steps,
-            )
-            for aggregator in ("pool", "mean", "gcn")
-        }
-    )
+    size, scores = {"nodes": profile.theory_nodes, "steps": profile.theory_steps}, ("r2_same_graphs", "r2_new_graphs")
+    trials = {
+        name: make_trial("theory", "theory", f"theory {name}", None, aggregator=name, **size)
+        for name in ("pool", "mean", "gcn")
+    }
     learned = [
-        {
-            "aggregator": aggregator,
-            **{name: spread(run[name] for run in own) for name in ("r2_same_graphs", "r2_new_graphs")},
-        }
-        for aggregator, own in runs.items()
+        {"aggregator": aggregator, **{name: spread(run[name] for run in own) for name in scores}}
+        for aggregator, own in session.runs(trials).items()
     ]
-    settings = {"nodes": profile.theory_nodes, "steps": profile.theory_steps, "features": FEATURES}
+    settings = {**size, "features": FEATURES}
     body = {"constructed": check_construction(session), "epsilon": EPSILON, "learned": learned, "settings": settings}
     return session.keep(
         "theory", "Section 5: clustering coefficients, constructed and learned from random features", body

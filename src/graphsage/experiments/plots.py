@@ -46,15 +46,8 @@ def table1(record: Record) -> Any:
             for row in _rows(record, data, task, name):
                 ours = row["test_micro_f1"]
                 filled = row.get("form", "paper") == "paper"
-                axes.errorbar(
-                    ours["mean"],
-                    place,
-                    xerr=ours["std"] or None,
-                    fmt="o" if filled else "D",
-                    color=COLORS[name],
-                    markersize=7 if filled else 5,
-                    zorder=3,
-                )
+                shape: dict[str, Any] = {"fmt": "o", "markersize": 7} if filled else {"fmt": "D", "markersize": 5}
+                axes.errorbar(ours["mean"], place, xerr=ours["std"] or None, color=COLORS[name], zorder=3, **shape)
                 theirs = row["paper"].get(task)
                 if theirs is not None:
                     axes.plot(theirs, place, "o", markersize=9, fillstyle="none", color=FAINT, zorder=2)
@@ -119,14 +112,8 @@ def depth(record: Record) -> Any:
             for aggregator, marker in MARKERS.items():
                 points = [p for p in record["points"] if (p["data"], p["aggregator"]) == (name, aggregator)]
                 if points:
-                    _line(
-                        axes,
-                        [p["k"] for p in points],
-                        [p[key] for p in points],
-                        palette[number % len(palette)],
-                        f"{name}, {aggregator}",
-                        marker,
-                    )
+                    ks, values = [p["k"] for p in points], [p[key] for p in points]
+                    _line(axes, ks, values, palette[number % len(palette)], f"{name}, {aggregator}", marker)
         axes.set_title(title, loc="left", fontsize=10, color=INK)
         axes.set_xticks([1, 2, 3], ["K = 1", "K = 2", "K = 3"])
     panels[1].set_yscale("log")
@@ -166,11 +153,8 @@ DRAWN: dict[str, Callable[[Record], Any]] = {
 
 
 def _rows(record: Record, data: str, task: str, name: str) -> list[Any]:
-    return [
-        row
-        for row in record["rows"]
-        if row["data"] == data and row["row"] == name and row["task"] in (task, "both") and "test_micro_f1" in row
-    ]
+    own = [row for row in record["rows"] if (row["data"], row["row"]) == (data, name)]
+    return [row for row in own if row["task"] in (task, "both") and "test_micro_f1" in row]
 
 
 def _panels(lines: int, columns: int, width: float, height: float, **options: Any) -> tuple[Any, list[Any]]:
@@ -191,19 +175,10 @@ def _panels(lines: int, columns: int, width: float, height: float, **options: An
 
 def _line(axes: Any, x: list[float], cells: list[Any], color: str, label: str, marker: str = "o") -> None:
     """Cells are scores over seeds, or times."""
-    means, spreads = zip(
-        *((cell["mean"], cell["std"]) if isinstance(cell, dict) else (cell, 0.0) for cell in cells), strict=True
-    )
-    axes.errorbar(
-        x,
-        means,
-        yerr=spreads if any(spreads) else None,
-        color=color,
-        marker=marker,
-        markersize=5,
-        linewidth=1.8,
-        label=label,
-    )
+    means = [cell["mean"] if isinstance(cell, dict) else cell for cell in cells]
+    spreads = [cell["std"] if isinstance(cell, dict) else 0.0 for cell in cells]
+    style = {"color": color, "marker": marker, "markersize": 5, "linewidth": 1.8, "label": label}
+    axes.errorbar(x, means, yerr=spreads if any(spreads) else None, **style)
 
 
 def _finish(figure: Any, record: Record, title: str, subtitle: str) -> None:

@@ -101,7 +101,7 @@ def merge_results(earlier: Record | None, body: Record, part: str, key: Callable
     are left out.
     """
     if earlier is None or any(
-        earlier.get(name) != _as_json(body.get(name)) for name in ("profile", "version", "settings")
+        earlier.get(name) != json.loads(json.dumps(body.get(name))) for name in ("profile", "version", "settings")
     ):
         return body
     data: Record = earlier["data"]
@@ -115,8 +115,3 @@ def merge_results(earlier: Record | None, body: Record, part: str, key: Callable
         part: kept + body[part],
         "trials_on": machines,
     }
-
-
-def _as_json(value: Any) -> Any:
-    """As it is read back: JSON has no tuples."""
-    return json.loads(json.dumps(value))

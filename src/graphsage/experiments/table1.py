@@ -287,10 +287,7 @@ def stronger(row: Row) -> dict[str, Any]:
 
 
 def gains(rows: list[Row]) -> list[dict[str, Any]]:
-    """Percent gain over raw features of the GraphSAGE that is best on validation, for each data set, task and form.
-
-    Supervised models are compared with the stronger probe of the features, unsupervised ones by the paper's probe.
-    """
+    """Percent gain of the best GraphSAGE on validation over raw features (with their stronger probe, if supervised)."""
     raw = {r["data"]: r for r in rows if r["row"] == "Raw features"}
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for r in rows:

@@ -78,10 +78,7 @@ def from_edges(
 def with_nodes(
     graph: Graph, *, features: Any = None, edges: Any, ids: Iterable[str] | Iterable[int] | None = None
 ) -> Graph:
-    """`graph` with new nodes after its own, joined by `edges` (rows of the grown graph).
-
-    New labels are unknown; times and graph numbers are not carried over, since the new nodes' are not known either.
-    """
+    """`graph` with new, unlabeled nodes after its own, joined by `edges` (new row numbers), without times."""
     pairs = _edge_array(edges)
     new_ids = None if ids is None else list(ids)
     if features is not None:
@@ -314,10 +311,7 @@ _CHUNK = 1 << 24
 
 
 def check_graph(graph: Graph) -> None:
-    """Refuse row pointers that go backwards, neighbors that are no nodes and classes below -1, naming the first.
-
-    Graphs built from edges pass by construction; a damaged graph folder would otherwise read outside its arrays.
-    """
+    """Refuse descending row pointers, neighbors outside the graph and classes below -1, as in a damaged folder."""
     n = graph.num_nodes
     backwards = torch.nonzero(graph.degrees < 0)
     if len(backwards):

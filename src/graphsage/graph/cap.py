@@ -99,10 +99,7 @@ class CapRule:
 def cap_degrees(
     graph: Graph, max_degree: int | None = MAX_DEGREE, *, seed: int = 0, cap: str = "row", self_loops: bool = True
 ) -> Graph:
-    """`graph` with at most `max_degree` neighbors per node, a random subset that depends on the seed and the ids.
-
-    `CapRule` describes the values of `cap` and `self_loops`.
-    """
+    """`graph` with at most `max_degree` neighbors per node, drawn by the seed and the ids; see `CapRule`."""
     return capped(graph, CapRule(max_degree, cap, seed, graph.directed, self_loops))[0]
 
 

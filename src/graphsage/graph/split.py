@@ -20,10 +20,7 @@ VALIDATION = 0.3  # of the nodes that are held out validate (section 4.1)
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """One code for each node: TRAIN, VAL, TEST or NONE (in no part; unseen in training).
-
-    `cutoff`, in a split by time, is the last moment of training: later edges are not in the training graph.
-    """
+    """One code per node: TRAIN, VAL, TEST or NONE (in no part). Edges after `cutoff` are not in the training graph."""
 
     codes: Tensor
     cutoff: int | None = None
@@ -50,7 +47,10 @@ class Split:
         """Train, validation and test drawn at random from the seed."""
         sizes = _sizes(num_nodes, fractions)
         order = torch.argsort(Stream(seed, "split").keys(torch.arange(num_nodes)), stable=True)
-        return cls(_cut(order, sizes))
+        parts = torch.tensor([TRAIN, VAL, TEST], dtype=torch.uint8)
+        codes = torch.empty(len(order), dtype=torch.uint8)
+        codes[order] = torch.repeat_interleave(parts, torch.tensor(sizes))
+        return cls(codes)
 
     @classmethod
     def by_time(cls, time: Tensor, fractions: Sequence[float] = (0.7, 0.1, 0.2)) -> "Split":
@@ -160,12 +160,6 @@ def _sizes(n: int, fractions: Sequence[float]) -> tuple[int, int, int]:
     first = round(n * fractions[0])
     second = min(round(n * fractions[1]), n - first)
     return first, second, n - first - second
-
-
-def _cut(order: Tensor, sizes: tuple[int, int, int]) -> Tensor:
-    codes = torch.empty(len(order), dtype=torch.uint8)
-    codes[order] = torch.repeat_interleave(torch.tensor([TRAIN, VAL, TEST], dtype=torch.uint8), torch.tensor(sizes))
-    return codes
 
 
 def _some(values: Tensor) -> str:

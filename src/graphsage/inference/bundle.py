@@ -31,10 +31,7 @@ _PLAIN = ("inference", "degree_features", "multilabel", "seed", "about")  # attr
 
 
 def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
-    """Each file is written whole or not at all, `config.json` last: it names the others' checksums.
-
-    `data` is the checksum of the manifest of the graph that the run keeps (`inference.run_data`).
-    """
+    """Write each file atomically, and `config.json` with all checksums last; `data` is that of the run's kept data."""
     encoder, head = model.encoder, model.head
     if data is None and model.folder == folder.absolute():  # the run keeps its graph
         data = read_config(folder).get("data")

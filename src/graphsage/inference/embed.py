@@ -108,10 +108,7 @@ def exact_minibatch(
 def prepare(
     fast: FastEncoder, view: GraphView, nodes: Tensor, sampling: SamplingConfig | None, seed: int
 ) -> Callable[[], Tensor]:
-    """Read everything that `nodes` need of a graph. The function returned computes z; the graph may change in between.
-
-    Without `sampling` all neighbors are read.
-    """
+    """Read all inputs of `nodes`, from all neighbors without `sampling`. The returned function computes z."""
     if sampling is not None:
         inputs = view.inputs_of(sampled_minibatch(view, nodes, sampling, seed))
         return lambda: fast(*inputs)

@@ -13,10 +13,7 @@ ALIGNMENT = 32  # bytes: a row that starts at a multiple is read in whole sector
 
 
 def place(graph: Graph, device: torch.device, feature_type: str | None = None) -> Graph:
-    """`graph` on `device`, with its features ready to be read from there, as `feature_type` (None: the one they have).
-
-    A table that does not fit on a GPU stays in the host's memory, pinned, and kernels read it over the bus.
-    """
+    """`graph` on `device` with features of `feature_type`; too large tables stay in pinned host memory."""
     if graph.features is None:
         return graph.to(device)
     dtype: torch.dtype = graph.features.dtype if feature_type is None else getattr(torch, feature_type)

@@ -53,10 +53,7 @@ class NearestIndex:
         return hits / total
 
     def search(self, asked: Vectors, k: int, stale: Set[int] = frozenset()) -> tuple[Places, Vectors]:
-        """Rows and cosines (Q, k), best first, without `stale` rows; a row is -1 if there are no more.
-
-        `asked` (Q, D) are vectors of length 1.
-        """
+        """Rows (-1: no more) and cosines (Q, k), best first, without `stale`, for unit vectors `asked` (Q, D)."""
         if self.approximate is not None:
             spare = min(len(stale), 4 * k + 64)
             cosines, places = self.approximate.search(asked, min(k + spare, len(self.unit)))

@@ -26,10 +26,7 @@ class NodeChange:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Applied in this order: nodes, edges, removed edges, removed nodes (with their edges).
-
-    An edge is (source, target); in an undirected graph the order is irrelevant.
-    """
+    """Its fields are applied in order. An edge is (source, target), in any order if the graph is undirected."""
 
     nodes: tuple[NodeChange, ...] = ()
     edges: tuple[tuple[str, str], ...] = ()

@@ -4,18 +4,9 @@ import os
 import signal
 
 POINTS = (
-    "write.checked",
-    "write.journaled",
-    "write.applied",
-    "compact.copied",
-    "compact.half",
-    "compact.written",
-    "compact.manifest",
-    "compact.swapped",
-    "compact.trimmed",
-    "compact.cleaned",
-    "reload.loaded",
-    "reload.swapped",
+    *(f"write.{step}" for step in ("checked", "journaled", "applied")),
+    *(f"compact.{step}" for step in ("copied", "half", "written", "manifest", "swapped", "trimmed", "cleaned")),
+    *(f"reload.{step}" for step in ("loaded", "swapped")),
 )
 _armed: dict[str, int] = {}
 

@@ -18,10 +18,8 @@ NAME = "manifest.json"
 
 @dataclass(frozen=True)
 class Manifest:
-    """`sequence` is the last change that the generation holds, `check` its check in the journal (hex).
-
-    `features` identifies the recipes of the features; `files` are the checksums of the generation's files.
-    """
+    """`sequence` is the last change in the generation, `check` its check in the journal (hex), `features` identifies
+    the recipes of the features, and `files` are the checksums of the generation's files."""
 
     generation: int
     sequence: int = 0

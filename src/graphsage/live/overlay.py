@@ -32,10 +32,7 @@ class Overlay:
         self.gone: set[int] = set()
 
     def visitor(self, key: int, features: Floats | None, neighbors: Iterable[int]) -> tuple["Overlay", int]:
-        """An overlay on this one with a new node of a request, joined with `neighbors`; and the node's row.
-
-        The node's vector is the one that it would have if it were added to the graph.
-        """
+        """An overlay with a new node of a request and its row; its vector is as if the node were in the graph."""
         child = Overlay(self.base, self.cap, self)
         row, child.num_rows = child.num_rows, child.num_rows + 1
         child.keys[row] = key

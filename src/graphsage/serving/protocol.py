@@ -21,10 +21,7 @@ LINGER = 0.1  # seconds to read requests that were sent before a shutdown
 
 
 def protocol_for(gate: Gate) -> type[HttpToolsProtocol]:
-    """uvicorn's protocol with a shortcut: while the gate is full, a complete request to /v1 gets status 429 unparsed.
-
-    Requests of any other form are parsed by uvicorn, and the gate gives them the same answer.
-    """
+    """uvicorn's protocol, but a complete request to /v1 while the gate is full gets status 429 without being parsed."""
 
     class Protocol(HttpToolsProtocol):
         _between = True  # the last request is complete, and the next has not begun

@@ -29,10 +29,8 @@ def from_dgl(
 def graph_and_splits(
     graph: Any, *, features: str | None = None, label: str | None = None, directed: bool | None = None
 ) -> tuple[Graph, dict[str, Split]]:
-    """ndata of the names given (looked for: feat or x, feature; label or y), and the split of the masks in ndata.
-
-    `directed=None`: undirected if each edge has its reverse, as DGL's data sets store them.
-    """
+    """Columns of ndata by name (by default feat, x or feature; label or y), and the split of its masks.
+    `directed=None`: undirected if each edge has its reverse."""
     for name in ("num_nodes", "edges", "ndata", "edata", "is_homogeneous"):
         if not hasattr(graph, name):
             raise DataError(f"from_dgl takes a DGLGraph; got {type(graph).__name__}")

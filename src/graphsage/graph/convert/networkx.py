@@ -78,10 +78,7 @@ def from_networkx(
 
 
 def to_networkx(graph: Graph) -> "networkx.Graph[Any]":
-    """A networkx Graph or DiGraph whose nodes are the ids; node attributes x, y and time, edge attribute time.
-
-    Class names are the graph attribute `class_names`. Which of several graphs a node belongs to is not kept.
-    """
+    """A networkx Graph or DiGraph with node attributes x, y, time, edge attribute time, and `class_names`."""
     try:
         import networkx
     except ImportError:

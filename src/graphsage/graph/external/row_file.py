@@ -3,7 +3,6 @@
 import os
 import zlib
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -65,10 +64,7 @@ class RowFile:
 
 
 class RowWriter:
-    """An `.npy` file written a few rows at a time; the header, which says how many, is completed at the end.
-
-    The bytes are those that `numpy.save` would write.
-    """
+    """An `.npy` file written in parts, with the bytes of `numpy.save`; its header is completed at the end."""
 
     def __init__(self, path: Path, dtype: npt.DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
         self.dtype, self.row_shape, self.count, self.checksum = np.dtype(dtype), row_shape, 0, 0
@@ -100,10 +96,8 @@ class RowWriter:
     def __enter__(self) -> "RowWriter":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is None:
             self.finish()
         else:
             self.close()

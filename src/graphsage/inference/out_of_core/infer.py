@@ -26,10 +26,7 @@ from graphsage.model.encoder import Encoder
 
 
 def infer_block(folder: Path, stage: int, block: int) -> Path:
-    """Compute one block of a stage and write it, whole or not at all. All blocks of the stages before must be there.
-
-    The result depends on the work folder alone, so that running it twice, or in two places, does no harm.
-    """
+    """Compute one block of a stage and write it atomically, repeatably. All blocks of the stages before must exist."""
     opened = _opened(folder, (folder / "work.json").stat().st_mtime_ns)
     opened.infer(stage, block)
     return opened.work.block(stage, block)

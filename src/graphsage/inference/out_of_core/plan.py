@@ -103,7 +103,9 @@ def plan_stages(encoder: Encoder, adjacency: CsrFiles, row_bytes: int, budget: B
             transforms = first.required or _projecting_pays(first, adjacency, below, budget, layer_dtype)
             width = first.width if transforms else layer.in_dim
             if transforms:
-                stages.append(_rows_stage(k, width, layer_dtype, adjacency.num_nodes, budget))
+                n, row_bytes = adjacency.num_nodes, width * np.dtype(layer_dtype).itemsize
+                each = max(1, min(FILE_BYTES // row_bytes, -(-n // budget.workers)))
+                stages.append(Stage(k, "rows", width, layer_dtype, (*range(0, n, each), n)))
             source_rows, node_bytes = _split(width, adjacency.num_nodes, budget)
             cuts = _cuts(adjacency, 4 * width + ROW_BYTES, EDGE_BYTES, node_bytes, budget.workers)
             stages.append(Stage(k, "nodes", encoder.config.dim, kind, cuts, source_rows, transforms))
@@ -123,11 +125,6 @@ def _projecting_pays(first: RowsFirst, adjacency: CsrFiles, below: int, budget: 
         return max(budget.workers, -(-total // node_bytes))
 
     return below + once + once * passes(first.width) < below * passes(first.layer.in_dim)
-
-
-def _rows_stage(k: int, width: int, layer_dtype: str, n: int, budget: Budget) -> Stage:
-    each = max(1, min(FILE_BYTES // (width * np.dtype(layer_dtype).itemsize), -(-n // budget.workers)))
-    return Stage(k, "rows", width, layer_dtype, (*range(0, n, each), n))
 
 
 def _split(width: int, n: int, budget: Budget) -> tuple[int, int]:

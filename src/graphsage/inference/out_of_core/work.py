@@ -25,6 +25,7 @@ from graphsage.inference.fingerprint import sampled_fingerprint
 from graphsage.inference.out_of_core.plan import Stage
 
 FORMAT = 2  # 2: the layer dtype has its own name
+_PATHS, _PLAIN = ("graph", "adjacency"), ("purpose", "seed", "degree_features", "worker_bytes")  # in work.json
 _KEYS = 1 << 20  # keys computed at once
 
 
@@ -49,17 +50,10 @@ class WorkFolder:
             about = json.loads(path.read_text(encoding="utf-8"))
             if about["format"] != FORMAT:
                 raise DataError(f"{folder} has the work of another version of graphsage; delete it to begin anew")
+            facts: dict[str, Any] = {name: about[name] for name in _PLAIN}
+            facts |= {name: Path(about[name]) for name in _PATHS}
             stages = tuple(Stage.from_dict(stage) for stage in about["stages"])
-            return cls(
-                folder,
-                about["purpose"],
-                Path(about["graph"]),
-                Path(about["adjacency"]),
-                about["seed"],
-                about["degree_features"],
-                about["worker_bytes"],
-                stages,
-            )
+            return cls(folder, **facts, stages=stages)
         except FileNotFoundError:
             raise DataError(f"{folder} is not a work folder: work.json is missing") from None
         except (ValueError, KeyError, TypeError) as error:
@@ -70,12 +64,8 @@ class WorkFolder:
     def save(self) -> None:
         about = {
             "format": FORMAT,
-            "purpose": self.purpose,
-            "graph": str(self.graph),
-            "adjacency": str(self.adjacency),
-            "seed": self.seed,
-            "degree_features": self.degree_features,
-            "worker_bytes": self.worker_bytes,
+            **{name: str(getattr(self, name)) for name in _PATHS},
+            **{name: getattr(self, name) for name in _PLAIN},
             "stages": [stage.as_dict() for stage in self.stages],
         }
         with atomic_file(self.folder / "work.json") as temporary:
