@@ -1,4 +1,4 @@
-"""A file or folder appears whole or not at all: written under a temporary name beside its place, then renamed."""
+"""Files and folders are written atomically: under a temporary name in the same folder, then renamed."""
 
 import os
 import shutil

@@ -119,7 +119,7 @@ def test_an_aggregator_that_is_not_registered_is_named(run: Path) -> None:
 def test_a_graph_with_other_features_is_refused(run: Path) -> None:
     model = gs.load(run)
     graph = planted_graph()
-    with pytest.raises(gs.DataError, match="trained on 6 features a node; this graph has 2"):
+    with pytest.raises(gs.DataError, match="trained on 6 features per node; this graph has 2"):
         model.embed(graph.replace(features=graph.features[:, :2].contiguous()))
     with pytest.raises(gs.DataError, match="node 120 is not in the graph"):
         model.embed(graph, [0, 120])

@@ -70,7 +70,7 @@ def tables(
 ) -> None:
     """Build a graph folder from two tables in bounded memory; `graphsage train FOLDER` reads the result.
 
-    Edges are sorted on disk, beside FOLDER. Features are vectors, stored
+    Edges are sorted on disk, next to FOLDER. Features are vectors, stored
     unchanged. For columns that must be fitted (text, numbers, categories), use
     `graphsage train --nodes --edges`, which reads the tables into memory.
 

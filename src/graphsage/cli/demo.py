@@ -72,7 +72,7 @@ def command(
 ) -> None:
     """Train on 19,055 theorems and place 8,167 new ones: numbers, neighbors, a map.
 
-    Trains on the built-in data set, scores the model beside two baselines, embeds
+    Trains on the built-in data set, scores the model and two baselines, embeds
     the theorems that were not in the training graph and finds their nearest known
     ones. Writes model/, embeddings.parquet, predictions.parquet and map.png.
     """

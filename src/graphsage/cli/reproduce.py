@@ -48,7 +48,7 @@ def command(
         option(
             "--jobs",
             "Trials run at once, with one thread each; 1 gives one trial all threads.",
-            default="one a core; 1 on a GPU",
+            default="one per core; 1 on a GPU",
             min=1,
         ),
     ] = None,
@@ -84,7 +84,7 @@ def command(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Reproduce the paper: every table and figure beside its published values, and which claims hold.
+    """Reproduce the paper: every table and figure with the published values, and the claims that hold.
 
     Each run is kept as a line of FOLDER/trials/PROFILE/EXPERIMENT.jsonl: after
     an interruption the same command continues. A row of table1 is built from

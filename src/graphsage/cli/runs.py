@@ -112,7 +112,7 @@ class Opened:
         return chosen, self.data.split(chosen)
 
     def rows(self, nodes: str | None) -> "Tensor":
-        """Rows of the ids in a file (`-` for stdin), one a line; all rows for None."""
+        """Rows of the ids in a file (`-` for stdin), one per line; all rows for None."""
         import torch
 
         return torch.arange(self.graph.num_nodes) if nodes is None else self.graph.rows_of(_read_ids(nodes))
@@ -164,7 +164,7 @@ def _read_ids(nodes: str) -> list[str]:
     with _lines(nodes) as lines:
         ids = [text for line in lines if (text := line.strip())]
     if not ids:
-        raise DataError(f"{'stdin' if nodes == '-' else nodes} holds no node id; write one a line")
+        raise DataError(f"{'stdin' if nodes == '-' else nodes} holds no node id; write one per line")
     return ids
 
 
@@ -181,4 +181,4 @@ def _lines(nodes: str) -> Iterator[Iterator[str]]:
             f"{nodes} does not exist; --node-ids takes a file with one node id per line, or - for stdin"
         ) from None
     except UnicodeDecodeError as error:
-        raise DataError(f"{nodes} is not UTF-8 text ({error.reason}); write one node id a line") from error
+        raise DataError(f"{nodes} is not UTF-8 text ({error.reason}); write one node id per line") from error

@@ -1,6 +1,6 @@
 """The paper's Reddit graph (section 4.1, Appendices B and C) from the archive's files of submissions and comments.
 
-One JSON object a line. Communities are those ranked 11 to 50 by comments over the year; a node is a post in one of
+One JSON object per line. Communities are those ranked 11 to 50 by comments over the year; a node is a post in one of
 them; two posts are joined where one user commented on both. Features: the mean vector of the title's words, the mean
 vector of all comments' words, the score and the number of comments. Posts of the month's first 20 days train; of the
 others 30% validate. The comments are read twice: once for who commented where and which words occur, once for vectors.
@@ -215,7 +215,7 @@ def split_by_day(times: Array, seed: int) -> Split:
 
 
 def objects(path: Path, *needed: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a file, one a line, checked to have what is needed."""
+    """The JSON objects of a file, one per line, checked for the needed fields."""
     for number, line in enumerate(lines(path), start=1):
         if not line.strip():
             continue

@@ -163,7 +163,7 @@ def all_positive(estimates: Mapping[str, Estimate], needs: str) -> Verdict:
 
 
 def scores(records: Records, score: str = "test_micro_f1") -> Scores:
-    """F1 in the paper's form. Baselines count in both tasks, with their stronger probe beside supervised models."""
+    """F1 in the paper's form. Baselines count in both tasks, with their stronger probe against supervised models."""
     found: Scores = {}
     for row in records["table1"]["rows"]:
         if row["row"] in ROWS and score in row and row.get("form", "paper") == "paper":

@@ -12,7 +12,7 @@ ROWS = (
 )
 BASELINES, MODELS = ROWS[:4], ROWS[4:]
 YARDSTICKS = ("Hop means", "GCN smoothing")
-"""Ours: the features x beside their means over one and two hops, and Equation 2 without weights, twice."""
+"""Ours: the features x with their means over one and two hops, and Equation 2 without weights, twice."""
 SIMPLE_ROWS = {"Random": "random", "Raw features": "features", "Hop means": "hop means", "GCN smoothing": "smoothing"}
 """Rows without training, and the types of their trials."""
 PLUS_FEATURES = " + features"

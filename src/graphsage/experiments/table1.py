@@ -196,7 +196,7 @@ def graphsage_trial(session: Session, source: Source, cell: Cell) -> Trial:
 
 
 def graphsage_rows(session: Session, source: Source, cell: Cell) -> list[Row]:
-    """The row of a cell; of an unsupervised one also with the features beside the embeddings."""
+    """The row of a cell; if unsupervised, also with features joined to the embeddings."""
     task, form, aggregator = cell
     whole = session.profile.space(task, aggregator)
     found = swept(session.trials, graphsage_trial(session, source, cell), whole, session.seeds)

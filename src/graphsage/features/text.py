@@ -70,7 +70,7 @@ def groups(text: str, size: int) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class TfidfSvd:
-    """How text becomes `dim` numbers a node; `fit` learns the rest from the training rows."""
+    """How text becomes `dim` numbers per node; `fit` learns the rest from the training rows."""
 
     dim: int = 256
     """Width of the result. With fewer training rows or terms than that, the last columns are zero."""

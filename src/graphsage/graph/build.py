@@ -89,7 +89,9 @@ def with_nodes(
         added = max(0, _count_nodes(None, pairs) - graph.num_nodes)
     n = graph.num_nodes + added
     if graph.features is not None and features is None and added:
-        raise GraphError(f"the graph has {graph.num_features} features a node; pass features for the {added} new nodes")
+        raise GraphError(
+            f"the graph has {graph.num_features} features per node; pass features for the {added} new nodes"
+        )
     _check_edges(pairs, n)
     old = torch.stack([graph.indices.long(), graph.edge_rows], dim=1)
     if not graph.directed:

@@ -11,7 +11,7 @@ _PAGE = mmap.PAGESIZE
 
 
 def read_ahead(tensor: Tensor, wanted: bool) -> bool:
-    """Whether a page of `tensor` that is missed brings its neighbors along; False where the system cannot be told."""
+    """Whether a page miss of `tensor` reads neighboring pages; False if the system has no such setting."""
     size = tensor.numel() * tensor.element_size()
     advice = getattr(mmap, "MADV_NORMAL" if wanted else "MADV_RANDOM", None)
     if advice is None or tensor.is_cuda or not size:

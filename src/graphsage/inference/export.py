@@ -93,7 +93,7 @@ def write_table(path: str | Path, columns: Batch) -> list[Path]:
     """Write columns of equal length to a .parquet, .csv, .npy or .txt (word2vec) file, and return the files made.
 
     An (N, D) column is a list in Parquet, and D columns `name_0`... in CSV. .npy holds one array, and the `id` column
-    goes to `.ids.json` beside it.
+    goes to `.ids.json` next to it.
     """
     return write_batches(path, [columns], len(next(iter(columns.values()))))
 

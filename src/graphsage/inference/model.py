@@ -377,7 +377,7 @@ def input_tables(graph: Graph, degrees: bool, in_dim: int | None = None) -> list
         tables.append(degree_features(graph.degrees))
     width = sum(table.shape[1] for table in tables)
     if in_dim is not None and width != in_dim:
-        raise DataError(f"the model was trained on {in_dim} features a node; this graph has {width}")
+        raise DataError(f"the model was trained on {in_dim} features per node; this graph has {width}")
     return tables
 
 

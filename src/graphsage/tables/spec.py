@@ -137,7 +137,7 @@ class TableSpec:
                 raise ConfigError(f"{setting(name)} has no effect without {setting(of)}; name that column too")
 
     def without_effect(self) -> dict[str, str]:
-        """Settings without effect beside the others, and what they apply to."""
+        """Settings without effect, and what they apply to."""
         found: dict[str, str] = {}
         if self.text_method in ("tfidf", "word2vec"):
             found["text_model"] = f"to {setting('text_method', 'vectors')} or sentences"

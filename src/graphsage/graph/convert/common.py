@@ -39,7 +39,7 @@ def is_symmetric(graph: Graph) -> bool:
 
 
 def entries(graph: Graph) -> tuple[Tensor, Tensor]:
-    """Sources and targets of all stored entries: v hears from u, so u -> v."""
+    """Sources and targets of all stored entries: u is a neighbor of v, so u -> v."""
     return graph.indices.long(), graph.edge_rows
 
 
@@ -96,7 +96,7 @@ def features_from(rows: Iterable[Any]) -> Array:
     try:
         table = np.stack([plain(row) if isinstance(row, Tensor) else np.asarray(row) for row in rows])
     except ValueError as error:
-        raise DataError(f"features must be vectors of one length, one a node ({error})") from error
+        raise DataError(f"features must be vectors of one length, one per node ({error})") from error
     return table[:, None] if table.ndim == 1 else table
 
 

@@ -70,19 +70,19 @@ class Budget:
 
     @staticmethod
     def of(memory: int, workers: int, encoder: Encoder, adjacency: CsrFiles) -> "Budget":
-        """What `memory` leaves beside the process itself; an error that says the least where that is too little."""
+        """The memory left for blocks; an error that names the minimum if `memory` is too small."""
         if workers < 1:
             raise ConfigError(f"{setting('workers')} must be at least 1; got {workers}")
         layers = [encoder.layer(k) for k in range(1, len(encoder.layers) + 1)]
-        beside = PROCESS_BYTES + max(_beside(layer, encoder.config.dim) for layer in layers)
+        overhead = PROCESS_BYTES + max(_beside(layer, encoder.config.dim) for layer in layers)
         degree = max((int(np.diff(pointers).max(initial=0)) for _, pointers in adjacency.chunks()), default=0)
         least = max(_least(layer, degree) for layer in layers)
         driver = PROCESS_BYTES if workers > 1 else 0  # the process that waits for the workers
-        each = (memory - driver) // workers - beside
+        each = (memory - driver) // workers - overhead
         if each < least:
             of = f" ({workers} workers need that much together)" if workers > 1 else ""
             raise ConfigError(
-                f"{setting('memory')} must be at least {shown_size((beside + least) * workers + driver)} for this "
+                f"{setting('memory')} must be at least {shown_size((overhead + least) * workers + driver)} for this "
                 f"model and graph{of}; got {shown_size(memory)}"
             )
         return Budget(each, workers)
@@ -103,8 +103,8 @@ def plan_stages(encoder: Encoder, adjacency: CsrFiles, row_bytes: int, budget: B
             transforms = first.required or _projecting_pays(first, adjacency, below, budget, layer_dtype)
             width = first.width if transforms else layer.in_dim
             if transforms:
-                n, row_bytes = adjacency.num_nodes, width * np.dtype(layer_dtype).itemsize
-                each = max(1, min(FILE_BYTES // row_bytes, -(-n // budget.workers)))
+                n, file_row = adjacency.num_nodes, width * np.dtype(layer_dtype).itemsize
+                each = max(1, min(FILE_BYTES // file_row, -(-n // budget.workers)))
                 stages.append(Stage(k, "rows", width, layer_dtype, (*range(0, n, each), n)))
             source_rows, node_bytes = _split(width, adjacency.num_nodes, budget)
             cuts = _cuts(adjacency, 4 * width + ROW_BYTES, EDGE_BYTES, node_bytes, budget.workers)
