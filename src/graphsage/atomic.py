@@ -30,10 +30,8 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | Path, replaces: Callable[[Path], bool] | None = None) -> Iterator[Path]:
-    """Yield an empty temporary folder; it takes the place of `path` when the block ends without an error.
-
-    Where people choose the path, `replaces` says what may be lost there: anything else stays, and is an OutputError.
-    """
+    """Yield an empty temporary folder, which takes the place of `path` after the block.
+    If `replaces` refuses the present `path`, it stays, with an OutputError."""
     path = Path(path)
     if replaces is not None and not is_free(path) and not replaces(path):
         raise OutputError(f"{path} is already there and holds what is not ours to replace; choose another place")

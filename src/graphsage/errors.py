@@ -63,10 +63,8 @@ class OutputError(GraphSageError, OSError):
 
 
 def setting(name: str, *value: object) -> str:
-    """A setting as the interface in use spells it: `max_degree` in Python, `--max-degree` on the command line.
-
-    With a value: `cap="row"` or `--cap row`. Messages about settings use this and `written`, never a literal name.
-    """
+    """A setting as the interface in use spells it: `max_degree` or `cap="row"` in Python, `--max-degree` or `--cap row`
+    on the command line. Messages use this and `written`, never a literal name."""
     flag = f"--{name.replace('_', '-')}" if _names_flags() else name
     if not value:
         return flag

@@ -39,10 +39,8 @@ def restarts() -> int:
 
 
 def job() -> str | None:
-    """A name that all attempts of one command share, and no other command has; None if nothing restarts the command.
-
-    On several machines it is the --rdzv-id that the user gave torchrun. On one, it includes torchrun's process.
-    """
+    """A name that only the attempts of one command share; None if nothing restarts the command.
+    It is the --rdzv-id of torchrun; on one machine, together with the process of torchrun."""
     if JOB in os.environ or "TORCHELASTIC_RUN_ID" not in os.environ:
         return os.environ.get(JOB)
     name = os.environ["TORCHELASTIC_RUN_ID"]
@@ -67,9 +65,7 @@ def device_of_rank(name: str) -> str:
 @contextmanager
 def join(device: str = "auto", timeout: float = TIMEOUT_SECONDS) -> Iterator[Ranks]:
     """Form a group with the other ranks within the block; a single process if torchrun started no others.
-
-    A rank that does not answer for `timeout` seconds is lost: the others stop with a LostRankError.
-    """
+    If a rank does not answer for `timeout` seconds, the others stop with a LostRankError."""
     if timeout <= 0:
         raise ConfigError(f"the time to wait for a rank must be above 0 seconds; got {timeout}")
     if number_of_ranks() == 1:
@@ -207,10 +203,8 @@ SCRATCH = ".graph.part"  # in the run's folder; named like other files of killed
 def share_data(
     ranks: Ranks, opened: Callable[[], tuple[Dataset, str]], folder: Path | None, run: Path
 ) -> tuple[Dataset, str]:
-    """Share the data set and the name of the split that rank 0 `opened`, as a graph folder that every rank maps.
-
-    `folder` is the data's own graph folder. Without one, rank 0 writes a folder below `run` until all ranks map it.
-    """
+    """Share the data set and split name that rank 0 `opened`, as a graph folder that every rank maps.
+    Without `folder`, its own graph folder, rank 0 writes one below `run` until all ranks map it."""
     mine: list[Dataset] = []
 
     def prepare() -> bytes:

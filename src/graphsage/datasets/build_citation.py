@@ -90,8 +90,7 @@ def _papers(count: int, pairs: Array, wanted: Array) -> tuple[Array, Array]:
 
 
 def _features(graph: Graph, split: Split, columns: dict[str, list[str]], source: Citations) -> Array:
-    """Text vectors learned from training papers, and degrees: of training papers among themselves, since later papers
-    that cite them are not known then; of others in the whole graph."""
+    """Text vectors learned from training papers, and degrees: of training papers in the training graph, else in all."""
     train = split.nodes("train").numpy()
     given: dict[str, Any] = dict(columns)
     text = Word2Vec(dim=source.dim, seed=source.seed).fit(given, train).transform(given)

@@ -143,8 +143,7 @@ def read_comments(source: Reddit, posts: Posts) -> tuple[Array, set[str], Array]
 
 
 def _joined(by_user: Sequence[set[int]], count: int, seed: int) -> Array:
-    """Each pair of posts with a user in common once, (E, 2). A pair is one number until the end, and those that occur
-    again are dropped on the way, so that memory grows with the edges and not with the users' pairs."""
+    """Pairs of posts with a common user, each once (E, 2); repeated pairs are dropped early to save memory."""
     distinct, waiting, size = np.empty(0, np.int64), [np.empty(0, np.int64)], 0
     for user, posts in enumerate(by_user):
         places = _places(posts, user, seed)

@@ -35,8 +35,7 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """One axiom, definition or theorem. `day` counts from 1970-01-01, None where the comment has no date;
-    `comment` is free of credits and dates; `formula` lacks the leading `|-`; `cites` are labels in order of use."""
+    """One axiom, definition or theorem: day since 1970-01-01 (or None), plain comment, formula without `|-`, citations."""
 
     label: str
     day: int | None

@@ -104,7 +104,9 @@ def open_data(spec: str | Path) -> Dataset:
             return form.load(found)
     if str(spec) in BUILT_IN and not path.exists():
         return BUILT_IN[str(spec)]()
-    raise DataError(_not_found(path))
+    *first, last = [f"{form.name} ({form.file if ', ' in form.file else f'{path}{form.file}'})" for form in FORMATS]
+    what = "is not data that can be opened" if path.exists() else "does not exist"
+    raise DataError(f"{path} {what}; looked for {', '.join(first)} or {last}; built-in data: {', '.join(BUILT_IN)}")
 
 
 def _refuse_planetoid(path: Path) -> None:
@@ -115,9 +117,3 @@ def _refuse_planetoid(path: Path) -> None:
             f"{path} holds Planetoid's pickles, which can run code when read and are not opened; use "
             "Graph.from_pyg(Planetoid(...)[0]) and save it, or the same graphs as .npz files"
         )
-
-
-def _not_found(path: Path) -> str:
-    *first, last = [f"{form.name} ({form.file if ', ' in form.file else f'{path}{form.file}'})" for form in FORMATS]
-    what = "is not data that can be opened" if path.exists() else "does not exist"
-    return f"{path} {what}; looked for {', '.join(first)} or {last}; built-in data: {', '.join(BUILT_IN)}"

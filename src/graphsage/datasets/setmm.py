@@ -96,10 +96,7 @@ def _edges(nodes: Sequence[Assertion]) -> npt.NDArray[np.int64]:
 
 
 def _pack(edges: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """Sorted pairs as steps from the one before, (2, E): small numbers, so that they compress well.
-
-    A citing row is the step from the last one; a cited row the step from the last of the same citing row, or from 0.
-    """
+    """Sorted pairs (2, E) as differences: of citing rows, and of cited rows per citing row. These compress well."""
     citing, cited = edges.T
     steps = np.diff(edges.T, axis=1, prepend=0)
     first = np.diff(citing, prepend=-1) != 0

@@ -118,7 +118,17 @@ class _Build:
             self.stored = sort.write(self.folder, lambda done, of: self.report("sorting edges", done, of))
         if self.class_names is not None:
             self._number_classes()
-        self._write_about()
+        about = {
+            "format": FORMAT,
+            "nodes": self.n,
+            "stored_edges": self.stored,
+            "directed": self.spec.directed,
+            "class_names": None if self.class_names is None else list(self.class_names),
+            "arrays": sorted(path.stem for path in self.folder.glob("*.npy")),
+            "splits": {"given": None} if self.spec.split_column is not None else {},
+        }
+        text = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
+        (self.folder / "graph.json").write_text(text, encoding="utf-8")
         for remark in self.remarks:
             warnings.warn(remark, DataWarning, stacklevel=4)
         return Built(self.n, self.stored, sum(self.widths.values()), len(self.class_names or ()), self.unknown.edges)
@@ -272,19 +282,6 @@ class _Build:
             )
             good = pa.array(~lost)
             yield np.stack([end.filter(good).to_numpy(zero_copy_only=False) for end in (source, target)], axis=1)
-
-    def _write_about(self) -> None:
-        about = {
-            "format": FORMAT,
-            "nodes": self.n,
-            "stored_edges": self.stored,
-            "directed": self.spec.directed,
-            "class_names": None if self.class_names is None else list(self.class_names),
-            "arrays": sorted(path.stem for path in self.folder.glob("*.npy")),
-            "splits": {"given": None} if self.spec.split_column is not None else {},
-        }
-        text = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
-        (self.folder / "graph.json").write_text(text, encoding="utf-8")
 
 
 class _IdRows:

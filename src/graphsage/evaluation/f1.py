@@ -18,8 +18,7 @@ class F1:
 
 
 def f1_scores(truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> F1:
-    """(N,) classes or (N, C) of 0 and 1. Micro counts all (node, label) pairs together; macro averages the labels that
-    occur in the truth or in the predictions. A node of unknown class (-1) or labels (UNKNOWN) does not count."""
+    """Classes (N,) or labels (N, C); unknown ones do not count. Macro F1 averages over labels that occur."""
     truth, predicted = np.asarray(truth), np.asarray(predicted)
     if truth.shape != predicted.shape:
         raise DataError(f"truth and predictions must have one shape; got {truth.shape} and {predicted.shape}")

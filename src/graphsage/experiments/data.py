@@ -90,9 +90,7 @@ def parse_data(words: Sequence[str]) -> tuple[Source, ...]:
 
 @cache
 def opened(source: Source) -> Named:
-    """Open a data set by name: `debian` is a folder with nodes.csv and edges.csv as `graphsage data build
-    debian` writes them; `setmm` is split by date; others are in any format that `graphsage train` reads. Where a split
-    has no validation nodes, 30% of the test nodes are, as in the paper."""
+    """Open a data set by name. `setmm` is split by date. Without validation nodes, 30% of the test nodes validate."""
     data, split = _open(source)
     if not bool((split.codes == VAL).any()):
         split = with_validation(split, Stream(0, "validation"))

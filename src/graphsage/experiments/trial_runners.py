@@ -168,8 +168,7 @@ def wait_for(device: torch.device) -> None:
 
 
 def rotation(settings: dict[str, Any], data: Named) -> Result:
-    """Both runs see all nodes. The probe is fitted on 70% of them in the first run and scored on 20%, in the same
-    run and in the second one; that one is also aligned to the first by the nodes the probe was fitted on."""
+    """Micro F1 of a probe of one run on its own vectors, on those of another run, and on these after alignment."""
     names = ("lr", "passes", "num_walks", "dim")
     given = {name: settings[name] for name in names if name in settings}
     graph = data.graph.replace(features=None, labels=None)
@@ -237,8 +236,7 @@ def unseen(data: Named, count: int | None) -> torch.Tensor:
 
 
 def timed_graphsage(settings: dict[str, Any], data: Named) -> Result:
-    """Seconds of a supervised and of an unsupervised step of 512, what these make of an epoch and of one pass over the
-    walks, and the time to embed unseen nodes from samples and from all neighbors."""
+    """Times of training steps, of an epoch, of a pass over the walks, and of embedding unseen nodes."""
     device = choose_device(settings["device"])
     nodes = unseen(data, settings["nodes"])
     result: Result = {}

@@ -87,12 +87,6 @@ def with_lists_by_key(graph: Graph) -> Graph:
     return graph.replace(indices=by_key[codes % len(keys)].to(graph.indices.dtype), edge_time=None)
 
 
-def sampled_minibatch(view: GraphView, nodes: Tensor, sampling: SamplingConfig, seed: int) -> Minibatch:
-    """Draws are keyed by node, so a node's vector does not depend on which others are asked for with it."""
-    keys = Stream(seed, "inference").keys(view.draw_keys(nodes))
-    return sample_minibatch(view, nodes, sampling.sample_sizes, keys, sampling.redraw)
-
-
 def exact_minibatch(
     fast: FastEncoder, view: GraphView, nodes: Tensor, seed: int, most: float = float("inf")
 ) -> Minibatch:
@@ -110,7 +104,8 @@ def prepare(
 ) -> Callable[[], Tensor]:
     """Read all inputs of `nodes`, from all neighbors without `sampling`. The returned function computes z."""
     if sampling is not None:
-        inputs = view.inputs_of(sampled_minibatch(view, nodes, sampling, seed))
+        keys = Stream(seed, "inference").keys(view.draw_keys(nodes))  # a vector does not depend on other nodes
+        inputs = view.inputs_of(sample_minibatch(view, nodes, sampling.sample_sizes, keys, sampling.redraw))
         return lambda: fast(*inputs)
     chosen, wanted = torch.unique(nodes, return_inverse=True)
     inputs = view.inputs_of(exact_minibatch(fast, view, chosen, seed))

@@ -24,8 +24,6 @@ def deterministic(module: M) -> M:
 
 def rows_are_independent(encoder: Encoder) -> bool:
     """Whether a row is bit-identical in any batch: true if only linear modules multiply.
-
-    False for an LSTM, and for a user's aggregator with weights, which may multiply them in its own way.
-    """
+    False for an LSTM and for a user's aggregator with weights."""
     layers = [layer for layer in encoder.layers if isinstance(layer, SageLayer)]
     return all(rows_first(layer) is not None or not list(layer.aggregator.parameters()) for layer in layers)

@@ -31,10 +31,8 @@ class Point:
 
 @dataclass
 class NodeMap:
-    """Points of the nodes `ids`, and a numbered list of later changes, so that a page can request the new ones.
-
-    Folding the changes into the points increases `epoch`; a page with an earlier epoch loads the whole map again.
-    """
+    """Points of the nodes `ids`, and a numbered list of later changes. Folding the changes into the points increases
+    `epoch`; a page with an earlier epoch loads the whole map again."""
 
     ids: tuple[str, ...]
     xy: Vectors
@@ -116,10 +114,8 @@ def positions(z: Vectors, method: str) -> Vectors:
 
 
 def stored_positions(folder: Path, ids: tuple[str, ...], z: Vectors, model: str, method: str) -> Vectors:
-    """Positions from `folder`: stored nodes keep theirs, and new nodes are placed near their nearest stored nodes.
-
-    All positions are computed again if none are stored for this model, or if most nodes are new.
-    """
+    """Positions from `folder`; new nodes are placed near their nearest stored nodes.
+    If none are stored for this model, or most nodes are new, all positions are computed again."""
     path, about = folder / "map.npy", folder / "map.json"
     kept = _kept(path, about, model, method)
     old = np.array([id in kept for id in ids], bool)

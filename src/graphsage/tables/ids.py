@@ -98,8 +98,7 @@ def repeated_ids(place: Place, name: str, count: int, examples: Sequence[tuple[A
 
 @dataclass(frozen=True)
 class Edges:
-    """`pairs` (E, 2) of rows; `known` is all ids, those that `add` appended last; `dropped` edges had an unknown end.
-    `time` holds the edge-time cells of the edges that are left, and `kept` their row indices, if there are times."""
+    """`pairs` (E, 2) of rows; `known` ids, added ones last; `dropped` edges; edge times of rows `kept`, if any."""
 
     pairs: npt.NDArray[np.int64]
     known: Any

@@ -40,8 +40,7 @@ def from_ogb(folder: str | Path, *, directed: bool = False) -> Graph:
 
 
 def graph_and_splits(folder: str | Path, *, directed: bool = False) -> tuple[Graph, dict[str, Split]]:
-    """Graph, and each split under the name of its folder. Citation data sets store citing -> cited: `directed=True`
-    keeps that direction. `time` is the year where node_year is there; a label `nan` is unknown."""
+    """Graph and splits by folder. `directed=True` keeps citing -> cited; `time` is node_year; nan labels are unknown."""
     folder = Path(folder)
     if folder.name == "raw" and not (folder / "raw").exists():
         folder = folder.parent

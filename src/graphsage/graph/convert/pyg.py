@@ -28,8 +28,8 @@ def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
 
 
 def graph_and_splits(data: Any, *, directed: bool | None = None) -> tuple[Graph, dict[str, Split]]:
-    """x, y, edge_index (or adj_t), time, edge_time and batch (as graph number); masks become the split `given`, masks
-    of several columns `given-0`, `given-1`, ... `directed=None`: undirected if each edge has its reverse."""
+    """x, y, edge_index (or adj_t), time, edge_time, batch; masks become split `given`, several columns `given-0`, ...
+    `directed=None`: undirected if each edge has its reverse."""
     nodes, relations, n = _parts(data)
     sources, targets, when = _edges(relations)
     known = _NODE_KEYS | _EDGE_KEYS
@@ -68,8 +68,7 @@ def _marks(labels: Any) -> torch.Tensor:
 
 
 def to_pyg(graph: Graph, split: Split | None = None) -> "torch_geometric.data.Data":
-    """A `Data` with copies of all there is: x, y, edge_index, time, edge_time, batch, ids, class_names; with a split
-    also the masks. An undirected edge is in edge_index both ways."""
+    """A `Data` with copies of all arrays, and masks of the split. Undirected edges are in edge_index both ways."""
     try:
         from torch_geometric.data import Data
     except ImportError:

@@ -220,7 +220,8 @@ def _computed(work: WorkFolder, executor: Executor, on_block: Progress | None) -
                 f"is {work.folder} on a disk that every worker sees?"
             )
         if work.stages[stage].kind == "nodes":
-            work.remove_before(stage)
+            for before in work.stages[:stage]:  # not read again
+                shutil.rmtree(work.folder / before.name, ignore_errors=True)
     return Embedded(work, kept, damaged)
 
 

@@ -5,7 +5,6 @@ A block is done when its note (`00003.json`: rows, bytes, checksum) is there, wh
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -102,11 +101,6 @@ class WorkFolder:
                     self.note(stage, block).unlink()
                     bad += 1
         return bad
-
-    def remove_before(self, stage: int) -> None:
-        """The files of stages that nothing reads any more, now that `stage` is whole."""
-        for before in self.stages[:stage]:
-            shutil.rmtree(self.folder / before.name, ignore_errors=True)
 
     @contextmanager
     def writing_block(self, stage: int, block: int) -> Iterator[RowWriter]:
