@@ -377,12 +377,8 @@ def list_command(json: Json = False) -> None:
 
     known = {name: ABOUT.get(name, "") for name in BUILT_IN}
     if json:
-        print_json(
-            {
-                "data": [{"name": name, "about": about} for name, about in known.items()],
-                "formats": [{"format": form.name, "file": form.file} for form in FORMATS],
-            }
-        )
+        formats = [{"format": form.name, "file": form.file} for form in FORMATS]
+        print_json({"data": [{"name": name, "about": about} for name, about in known.items()], "formats": formats})
     else:
         print_columns(list(known.items()))
         print("\nor the PATH of")

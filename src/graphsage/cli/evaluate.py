@@ -54,13 +54,6 @@ def command(
     if json:
         print_json(facts)
     else:
-        print_facts(
-            facts
-            | {
-                "split": f"{part} of {name}",
-                "nodes": f"{f1.nodes:,}",
-                "micro_f1": f"{f1.micro:.4f}",
-                "macro_f1": f"{f1.macro:.4f}",
-                "split_name": None,
-            }
-        )
+        scores = {"micro_f1": f"{f1.micro:.4f}", "macro_f1": f"{f1.macro:.4f}"}
+        nodes = {"split": f"{part} of {name}", "nodes": f"{f1.nodes:,}", "split_name": None}
+        print_facts({**facts, **nodes, **scores})

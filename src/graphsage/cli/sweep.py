@@ -216,12 +216,6 @@ def _run(
     report(write_results(search, finished(store), runs), json)
     if missing:
         late = deadline is not None and time.time() >= deadline
-        say(
-            f"{missing} trials are left; "
-            + (
-                "the same command continues"
-                if late
-                else "other processes run them, and the last one to end names the winner"
-            )
-        )
+        others = "other processes run them, and the last one to end names the winner"
+        say(f"{missing} trials are left; {'the same command continues' if late else others}")
         raise typer.Exit(MORE)

@@ -391,18 +391,9 @@ def _report(out: Path, data: "Dataset", split: str, model: "Model", json: bool) 
     done = model.about["training"]
     f1 = done["best_val_f1"] if model.about["config"]["patience"] else _last_val_f1(out)
     if json:
-        print_json(
-            {
-                "run": str(out),
-                "data": data.name,
-                "split": split,
-                "task": model.about["config"]["task"],
-                "seed": model.seed,
-                "steps": done["steps"],
-                "seconds": done["seconds"],
-                "val_f1": f1,
-            }
-        )
+        facts = {"run": str(out), "data": data.name, "split": split, "task": model.about["config"]["task"]}
+        facts |= {"seed": model.seed, "steps": done["steps"], "seconds": done["seconds"], "val_f1": f1}
+        print_json(facts)
     else:
         score = "" if f1 is None else f", validation F1 {f1:.4f}"
         print(f"{done['steps']:,} steps in {done['seconds']:.1f} s{score}; the model is in {out}")

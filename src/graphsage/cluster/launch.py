@@ -30,14 +30,8 @@ def launch(arguments: Sequence[str], workers: int, max_restarts: int, say: Calla
         mistake = next((code for code in codes.values() if code > 0 and code != LOST), None)
         if mistake is not None:
             return mistake
-        say(
-            f"{_fate(codes)}; "
-            + (
-                f"starting again from the last checkpoint ({attempt + 1} of {max_restarts})"
-                if attempt < max_restarts
-                else "continue with --resume"
-            )
-        )
+        again = f"starting again from the last checkpoint ({attempt + 1} of {max_restarts})"
+        say(f"{_fate(codes)}; {again if attempt < max_restarts else 'continue with --resume'}")
     return LOST
 
 

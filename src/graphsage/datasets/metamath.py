@@ -35,7 +35,7 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """One axiom, definition or theorem: day since 1970-01-01 (or None), plain comment, formula without `|-`, citations."""
+    """An axiom, definition or theorem: days since 1970 (or None), plain comment, formula without `|-`, citations."""
 
     label: str
     day: int | None

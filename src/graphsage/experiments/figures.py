@@ -288,15 +288,9 @@ def check_construction(session: Session) -> list[dict[str, Any]]:
         x = torch.randn(graph.num_nodes, 4, generator=torch.Generator().manual_seed(0))
         counted = clustering_coefficients(graph)
         error = (constructed(graph, x) - counted).abs().max()
-        found.append(
-            {
-                "graph": name,
-                "nodes": graph.num_nodes,
-                "colors": max(coloring(graph)) + 1,
-                "mean_coefficient": round(float(counted.mean()), 4),
-                "largest_error": float(f"{error:.1e}"),
-            }
-        )
+        facts = {"graph": name, "nodes": graph.num_nodes, "colors": max(coloring(graph)) + 1}
+        mean = round(float(counted.mean()), 4)
+        found.append({**facts, "mean_coefficient": mean, "largest_error": float(f"{error:.1e}")})
     return found
 
 

@@ -187,8 +187,8 @@ class Session:
         """Write a table or figure as `OUT/NAME.json` with the command that makes it."""
         path = self.out / f"{name}.json"
         names = list(body.get("data", {})) or [
-            source.name for source in self.sources
-        ]  # an earlier command may have had others
+            each.name for each in self.sources
+        ]  # of the body: maybe an earlier command's
         records = list(self.trials.used.values())
         made_on = {machine_of(record) for record in records} | set(body.get("trials_on", ()))
         made = {

@@ -40,7 +40,7 @@ def from_ogb(folder: str | Path, *, directed: bool = False) -> Graph:
 
 
 def graph_and_splits(folder: str | Path, *, directed: bool = False) -> tuple[Graph, dict[str, Split]]:
-    """Graph and splits by folder. `directed=True` keeps citing -> cited; `time` is node_year; nan labels are unknown."""
+    """Graph and splits by folder. `directed=True` keeps citing -> cited; `time` is node_year; nan is unknown."""
     folder = Path(folder)
     if folder.name == "raw" and not (folder / "raw").exists():
         folder = folder.parent
