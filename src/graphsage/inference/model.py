@@ -1,5 +1,6 @@
 """A trained model: embeddings, predictions and scores for any graph with the same kind of features."""
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -349,6 +350,8 @@ def load(folder: str | Path) -> Model:
 
 def check_finite(z: Tensor, nodes: Tensor | None = None) -> Tensor:
     """`z` (of `nodes`), if no number in it overflowed."""
+    if math.isfinite(z.sum().item()):  # one pass without a temporary; NaN and infinity remain in a sum
+        return z
     odd = torch.nonzero(~torch.isfinite(z).all(dim=1)).flatten()
     if len(odd):
         first = int(odd[0] if nodes is None else nodes[odd[0]])
