@@ -154,8 +154,11 @@ def test_messages_number_rows_as_an_editor_shows_them(
     for read in readers:
         with pytest.raises(DataError, match=text) as caught:
             read()
-        messages.add(re.sub(r"^(\S*/|new_)", "", str(caught.value)))
-    assert len(messages) == 1
+        said = re.sub(r"^(\S*/|new_)", "", str(caught.value))
+        messages.add(
+            re.sub(r" that the new nodes do not have| that the node table does not have|, or give .*$", "", said)
+        )
+    assert len(messages) == 1  # but for what new rows are looked up in
 
 
 def test_a_model_of_tables_in_memory_says_that_they_were_not_saved() -> None:
