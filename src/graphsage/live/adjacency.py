@@ -15,7 +15,7 @@ from graphsage.graph.ids import IntArray
 from graphsage.live.generation import Generation
 from graphsage.sampling.minibatch import SamplingConfig
 
-_NOBODY: IntArray = np.zeros(0, np.int64)
+_NO_ROWS: IntArray = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Adjacency:
     # Changing
 
     def new_row(self, row: int) -> None:
-        self.lists[row] = self.shown[row] = _NOBODY
+        self.lists[row] = self.shown[row] = _NO_ROWS
 
     def join(self, source: int, target: int) -> None:
         """Add the edge (source, target): the source becomes a neighbor of the target, and vice versa if undirected."""
@@ -142,7 +142,7 @@ class Adjacency:
                 self.lists[other] = _without(self.neighbors(other), row)
                 self.shown[other] = _without(self.capped(other), row)
                 self._loosen(other, row)
-        self.lists[row] = self.shown[row] = _NOBODY
+        self.lists[row] = self.shown[row] = _NO_ROWS
         self._best[row] = None
 
     def _listed_by(self, row: int) -> list[int]:
