@@ -301,3 +301,26 @@ def test_trials_of_an_older_protocol_serve_until_they_are_made_again(tmp_path: P
     late.deadline = 0.0
     with pytest.raises(Unfinished):
         late.run([new.with_settings(seed=1)])
+
+
+def worse(trial: Trial) -> Result:
+    """A later protocol, under which every score is lower."""
+    return {name: value - 1.0 for name, value in hill(trial).items()}
+
+
+def test_settings_that_an_older_protocol_chose_are_rerun_without_a_sweep(tmp_path: Path) -> None:
+    old, new = Trial("a", {"name": "a"}), Trial("a", {"name": "a"}, version=2)
+    sweep(runner(tmp_path), {"a": old}, {"a": SPACE}, 3)
+    again = runner(tmp_path, worse)
+    sweep(again, {"a": new}, {"a": SPACE}, 3, chosen_only=True)
+    found = swept(again, new, SPACE, 3)
+    assert found is not None
+    assert again.made == 3
+    assert found.chosen == {"lr": 0.01}  # the scores of two protocols are not compared
+    assert [record["version"] for record in found.tried] == [1, 1, 1]
+    assert [record["version"] for record in found.runs.values()] == [2, 2, 2]
+    assert [run["test"] for run in found.results] == pytest.approx([-0.99, 0.01, 1.01])
+    sweep(again, {"a": new}, {"a": SPACE}, 3)
+    whole = swept(again, new, SPACE, 3)
+    assert whole is not None
+    assert [record["version"] for record in whole.tried] == [2, 2, 2]

@@ -77,6 +77,14 @@ def command(
     no_deepwalk: Annotated[
         bool, typer.Option("--no-deepwalk", help="Skip the DeepWalk trials (table1, figure3).")
     ] = False,
+    chosen: Annotated[
+        bool,
+        typer.Option(
+            "--chosen",
+            help="Sweep nothing: rerun, with all seeds, the settings that finished sweeps chose, also sweeps of an "
+            "older protocol.",
+        ),
+    ] = False,
     tf32: Annotated[
         bool,
         typer.Option("--tf32", help="Multiply in TF32 on a GPU: halves the time of pool and LSTM. Results record it."),
@@ -125,6 +133,7 @@ def command(
             rates=rates,
             small=small,
             deepwalk=not no_deepwalk,
+            chosen=chosen,
             tf32=tf32,
             on_done=report_trial,
         )

@@ -229,7 +229,8 @@ def deepwalk_lines(session: Session) -> dict[str, list[Any]]:
     alone, beside = DEEPWALK
     asked = [(alone, 0.0), *((beside, level) for level in levels)]
     if session.deepwalk:
-        session.attempt(lambda: session.trials.run(first_deepwalk(session, source, max(levels))))
+        if not session.chosen:
+            session.attempt(lambda: session.trials.run(first_deepwalk(session, source, max(levels))))
         session.attempt(lambda: session.trials.run(chosen_deepwalk(session, source, asked)))
     found = [swept_deepwalk(session, source, *each) for each in asked]
     cells = [

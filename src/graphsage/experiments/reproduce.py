@@ -108,6 +108,7 @@ def start(
     rates: Sequence[float] = (),
     small: bool = False,
     deepwalk: bool = True,
+    chosen: bool = False,
     tf32: bool = False,
     on_done: Any = None,
 ) -> Session:
@@ -125,7 +126,7 @@ def start(
     store, evaluate = TrialStore(out / "trials" / profile.name), Evaluate(sources, device, tf32)
     trials = Runner(store, evaluate, jobs, deadline, on_done, about)
     return Session(
-        sources, profile, out, trials, seeds or profile.seeds, frozenset(only), tuple(rates), small, deepwalk
+        sources, profile, out, trials, seeds or profile.seeds, frozenset(only), tuple(rates), small, deepwalk, chosen
     )
 
 

@@ -55,6 +55,8 @@ class Session:
     """Sweep only the small models of pool and LSTM."""
     deepwalk: bool = True
     """Make DeepWalk's trials in Table 1 and Figure 3 too. They leave a GPU idle."""
+    chosen: bool = False
+    """Make only the settings that finished sweeps chose, also sweeps of an older protocol, with all seeds."""
     began: float = field(default_factory=time.monotonic)
     left: list[int] = field(default_factory=list)
     """Number of trials that exceeded the time budget, one entry per batch of trials."""
@@ -148,7 +150,7 @@ class Session:
         """Supervised trials, each with the learning rate that validation chose for it."""
         mine, whole = self.space("supervised", "mean"), self.profile.space("supervised", "mean")
         everyone = dict.fromkeys(trials, mine), self.seeds, dict.fromkeys(trials, whole)
-        self.attempt(lambda: sweep(self.trials, trials, *everyone))
+        self.attempt(lambda: sweep(self.trials, trials, *everyone, chosen_only=self.chosen))
         found = {key: swept(self.trials, trial, whole, self.seeds) for key, trial in trials.items()}
         there = {key: each for key, each in found.items() if each is not None}
         if len(there) < len(trials):

@@ -63,8 +63,10 @@ def make(session: Session) -> None:
     trials = {key: graphsage_trial(session, *key) for key in keys}
     spaces = {key: session.space(key[1][0], key[1][2]) for key in keys}
     # All trials that no choice precedes are made together, the longest first: this keeps all workers busy.
-    first = [trial for source in deepwalk for trial in first_deepwalk(session, source)]
-    first += [trials[key].with_settings(**point, seed=0) for key in keys for point in spaces[key].grid()]
+    first = []
+    if not session.chosen:
+        first = [trial for source in deepwalk for trial in first_deepwalk(session, source)]
+        first += [trials[key].with_settings(**point, seed=0) for key in keys for point in spaces[key].grid()]
     first += [
         make_trial("table1", type, type, source, seed=seed)
         for source in session.sources
@@ -74,7 +76,7 @@ def make(session: Session) -> None:
     ]
     session.trials.run(first)
     whole = {key: session.profile.space(key[1][0], key[1][2]) for key in keys}
-    sweep(session.trials, trials, spaces, session.seeds, whole)
+    sweep(session.trials, trials, spaces, session.seeds, whole, chosen_only=session.chosen)
     session.trials.run(
         trial for source in deepwalk for trial in chosen_deepwalk(session, source, [(name, 0.0) for name in DEEPWALK])
     )

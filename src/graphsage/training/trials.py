@@ -78,6 +78,10 @@ class TrialStore:
         records = (self.get(replace(trial, version=version)) for version in range(trial.version, 0, -1))
         return next((record for record in records if record is not None), None)
 
+    def have(self, version: int, trials: Iterable[Trial]) -> bool:
+        """Whether all trials were made under this protocol version."""
+        return all(self.get(replace(trial, version=version)) is not None for trial in trials)
+
     def records(self, experiment: str) -> list[Record]:
         return list(self._refreshed(experiment).values())
 
@@ -286,24 +290,34 @@ def sweep(
     spaces: Mapping[Key, Space],
     seeds: int,
     whole: Mapping[Key, Space] | None = None,
+    *,
+    chosen_only: bool = False,
 ) -> None:
     """For each cell: make every point of its space with seed 0, then the best on validation with all seeds.
 
     The points of all cells are made together, which keeps all workers busy. `spaces` may be parts of the `whole` ones:
-    points that other parts made take part in the choice.
+    points that other parts made take part in the choice. With `chosen_only` no point is made for the choice: it rests
+    on finished trials, also of an older protocol.
     """
-    runner.run(cells[name].with_settings(**point, seed=0) for name in cells for point in spaces[name].grid())
+    if not chosen_only:
+        runner.run(cells[name].with_settings(**point, seed=0) for name in cells for point in spaces[name].grid())
     first = {name: swept(runner, cells[name], (whole or spaces)[name], seeds) for name in cells}
     chosen = {name: cells[name].with_settings(**found.chosen) for name, found in first.items() if found is not None}
     runner.run(trial.with_settings(seed=seed) for trial in chosen.values() for seed in range(seeds))
 
 
 def swept(runner: Runner, cell: Trial, space: Space, seeds: int) -> Swept | None:
-    """The finished part of a cell's sweep, without making any trial; None if no point of `space` was made."""
-    records = [(point, runner.record(cell.with_settings(**point, seed=0))) for point in space.grid()]
-    made = [(point, record) for point, record in records if record is not None]
-    if not made:
+    """The finished part of a cell's sweep, without making any trial; None if no point of `space` was made.
+
+    Points are compared under one protocol version, the newest under which all of them were made.
+    """
+    trials = [(point, cell.with_settings(**point, seed=0)) for point in space.grid()]
+    there = [(point, trial) for point, trial in trials if runner.store.newest(trial) is not None]
+    if not there:
         return None
+    common = [version for version in range(cell.version, 0, -1) if runner.store.have(version, (t for _, t in there))]
+    compared = [(point, replace(trial, version=common[0]) if common else trial) for point, trial in there]
+    made = [(point, record) for point, trial in compared if (record := runner.record(trial)) is not None]
     points = [{**point, "val": float(record["result"]["val"])} for point, record in made]
     best = max(range(len(made)), key=lambda number: points[number]["val"])
     runs = runner.seeds(cell.with_settings(**made[best][0]), seeds)
