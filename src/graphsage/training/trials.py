@@ -205,8 +205,11 @@ class Runner:
         """
         record = self.store.newest(trial)
         if record is not None:
-            self.used[trial.key] = record
+            self._use(trial, record)
         return record
+
+    def _use(self, trial: Trial, record: Record) -> None:
+        self.used[replace(trial, version=record["version"]).key] = record
 
     def seeds(self, trial: Trial, asked: int) -> dict[int, Record]:
         """The records of a trial by seed: those of the `asked` seeds that were made, and any that follow.
@@ -222,7 +225,8 @@ class Runner:
                 break
         newest = max((record["version"] for record in found.values()), default=0)
         found = {seed: record for seed, record in found.items() if record["version"] == newest}
-        self.used |= {trial.with_settings(seed=seed).key: record for seed, record in found.items()}
+        for seed, record in found.items():
+            self._use(trial.with_settings(seed=seed), record)
         return found
 
     def _in_parallel(self, todo: Sequence[Trial], keep: Callable[[Trial, Result], None]) -> None:
