@@ -6,26 +6,30 @@ from pathlib import Path
 from typing import Any
 
 from graphsage.atomic import atomic_file
-from graphsage.errors import DataError
+from graphsage.errors import DataError, GraphSageError
+from graphsage.regular_files import JSON_BYTES, parse_json, read_regular
 
 CHECKSUM = "sha256"
+_ADVICE = "delete it, and it is made again"
 
 
 def with_checksum(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, CHECKSUM: _digest(record)}
 
 
-def verified(text: str | bytes, name: str) -> dict[str, Any]:
-    """The record in `text` without its checksum; a DataError with `name` if the two do not match."""
+def verified(
+    text: str | bytes, name: str, error: type[GraphSageError] = DataError, advice: str = _ADVICE
+) -> dict[str, Any]:
+    """The record in `text` without its checksum; an `error` with `name` and `advice` if the two do not match."""
     try:
-        record = json.loads(text)
+        record = parse_json(text)
         checksum = record.pop(CHECKSUM)
         if checksum != _digest(record):
             raise ValueError("its content does not match its checksum")
     except KeyError:
-        raise DataError(f"{name} has no checksum; delete it, and it is made again") from None
-    except (ValueError, AttributeError, TypeError) as error:
-        raise DataError(f"{name} cannot be trusted ({error}); delete it, and it is made again") from error
+        raise error(f"{name} has no checksum; {advice}") from None
+    except (ValueError, AttributeError, TypeError) as problem:
+        raise error(f"{name} cannot be trusted ({problem}); {advice}") from problem
     return dict(record)
 
 
@@ -35,12 +39,14 @@ def write_checksummed(path: Path, record: dict[str, Any]) -> None:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def read_checksummed(path: Path) -> dict[str, Any]:
+def read_checksummed(
+    path: Path, error: type[GraphSageError] = DataError, advice: str = _ADVICE, most: int = JSON_BYTES
+) -> dict[str, Any]:
     try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be trusted ({error}); delete it, and it is made again") from error
-    return verified(text, str(path))
+        text = read_regular(path, error, most)
+    except OSError as problem:
+        raise error(f"{path} cannot be trusted ({problem}); {advice}") from problem
+    return verified(text, str(path), error, advice)
 
 
 def _digest(record: dict[str, Any]) -> str:

@@ -1,0 +1,107 @@
+"""Checksums of the blocks of a file, so that damage is found before the first use of a block and named.
+
+A block is 1 MiB and its checksum a CRC-32, which finds every flipped bit; reading and checking takes 0.5 s per GB. A
+file that is mapped or read in parts is checked part by part, by reads of its own.
+"""
+
+import os
+import weakref
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphsage.errors import DataError, GraphSageError
+from graphsage.regular_files import open_regular
+
+BLOCK = 1 << 20  # bytes
+
+
+@dataclass(frozen=True)
+class FileSums:
+    """Size of a file, and the CRC-32 of each of its blocks."""
+
+    size: int
+    sums: tuple[int, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"bytes": self.size, "crc32": "".join(f"{value:08x}" for value in self.sums)}
+
+    @staticmethod
+    def from_json(value: Any) -> "FileSums":
+        """ValueError if `value` is not what `as_json` returns."""
+        if not (isinstance(value, dict) and type(value.get("bytes")) is int and isinstance(value.get("crc32"), str)):
+            raise ValueError("checksums of a file must be its bytes and crc32")
+        size, text = value["bytes"], value["crc32"]
+        if size < 0 or len(text) != 8 * -(-size // BLOCK):
+            raise ValueError("there must be one checksum for each block of a file")
+        return FileSums(size, tuple(int(text[at : at + 8], 16) for at in range(0, len(text), 8)))
+
+
+def sums_of(path: Path, error: type[GraphSageError] = DataError) -> FileSums:
+    """Read a file once."""
+    sums, size = [], 0
+    with open_regular(path, error) as file:
+        while piece := file.read(BLOCK):
+            sums.append(zlib.crc32(piece))
+            size += len(piece)
+    return FileSums(size, tuple(sums))
+
+
+@dataclass(eq=False)
+class CheckedFile:
+    """A file with known checksums. `check` verifies the blocks that a read touches, each once."""
+
+    path: Path
+    known: FileSums
+    error: type[GraphSageError] = DataError
+    advice: str = "write it again"
+    done: npt.NDArray[np.bool_] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.done = np.zeros(len(self.known.sums), bool)
+        try:
+            with open_regular(self.path, self.error) as file:
+                self._handle = os.dup(file.fileno())
+        except FileNotFoundError:
+            raise self.error(f"{self.path} is missing; {self.advice}") from None
+        weakref.finalize(self, os.close, self._handle)
+        self.check_size()
+
+    def check_size(self) -> None:
+        """Refuse a file that has been cut or has grown. Reading a cut part of a mapped file would end the process."""
+        size = os.fstat(self._handle).st_size
+        if size != self.known.size:
+            raise self.error(f"{self.path} has {size:,} bytes, and {self.known.size:,} were written; {self.advice}")
+
+    def check(self, start: int = 0, stop: int | None = None) -> None:
+        """Verify the blocks of bytes start..stop that have not been verified yet."""
+        stop = self.known.size if stop is None else stop
+        first, last = start // BLOCK, -(-stop // BLOCK)
+        for block in (first + np.flatnonzero(~self.done[first:last])).tolist():
+            self._verify(block)
+
+    def check_rows(self, rows: npt.NDArray[np.int64], start: int, row_bytes: int) -> None:
+        """Verify the blocks of `rows` of an array whose row 0 begins at byte `start`."""
+        if self.done.all() or not len(rows) or not row_bytes:
+            return
+        places = start + rows * row_bytes
+        first, last = places // BLOCK, (places + row_bytes - 1) // BLOCK
+        for extra in range(int((last - first).max()) + 1):
+            wanted = np.minimum(first + extra, last)
+            for block in np.unique(wanted[~self.done[wanted]]).tolist():
+                self._verify(block)
+
+    def _verify(self, block: int) -> None:
+        start = block * BLOCK
+        wanted = min(BLOCK, self.known.size - start)
+        found = os.pread(self._handle, wanted, start)
+        if len(found) != wanted or zlib.crc32(found) != self.known.sums[block]:
+            raise self.error(
+                f"{self.path} is damaged between bytes {start:,} and {start + wanted:,}: it is not as it was written; "
+                f"{self.advice}"
+            )
+        self.done[block] = True
