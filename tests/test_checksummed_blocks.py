@@ -30,7 +30,7 @@ def test_a_flipped_bit_is_found_in_its_block_and_only_there(file: Path) -> None:
     checked = CheckedFile(file, known, StoreError, "restore a backup")
     checked.check(0, BLOCK)
     checked.check_rows(np.array([0, 3, BLOCK // 8 - 1, 2 * BLOCK // 8]), 0, 8)
-    damaged = r"f\.npy is damaged between bytes 1,048,576 and 2,097,152.*restore a backup"
+    damaged = r"f\.npy is damaged between bytes 65,536 and 131,072.*restore a backup"
     for read in (
         lambda: checked.check(BLOCK - 1, BLOCK + 1),
         checked.check,
@@ -47,9 +47,9 @@ def test_a_cut_or_longer_file_is_refused(file: Path, size: int) -> None:
     open_before = CheckedFile(file, known)
     with file.open("r+b") as raw:
         raw.truncate(size)
-    with pytest.raises(DataError, match="bytes, and 2,098,152 were written"):
+    with pytest.raises(DataError, match="bytes, and 132,072 were written"):
         CheckedFile(file, known)
-    with pytest.raises(DataError, match="bytes, and 2,098,152 were written"):
+    with pytest.raises(DataError, match="bytes, and 132,072 were written"):
         open_before.check_size()
 
 
@@ -57,6 +57,6 @@ def test_a_cut_or_longer_file_is_refused(file: Path, size: int) -> None:
     "value", [None, {}, {"bytes": 5, "crc32": ""}, {"bytes": -1, "crc32": ""}, {"bytes": 1, "crc32": "x" * 8}]
 )
 def test_damaged_checksums_are_a_value_error(value: object) -> None:
-    with pytest.raises(ValueError, match=r"must be|invalid literal"):
+    with pytest.raises(ValueError, match=r"must be|non-hexadecimal"):
         FileSums.from_json(value)
     assert FileSums.from_json({"bytes": 0, "crc32": ""}) == FileSums(0, ())
