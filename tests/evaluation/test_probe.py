@@ -1,5 +1,7 @@
 """The logistic probes learn classes that can be separated and survive labels that cannot."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -109,7 +111,9 @@ def test_the_tuned_probe_chooses_its_penalty_on_validation_rows(monkeypatch: pyt
     labels = np.array([0, 1] * 4)
     parts = {"train": np.arange(2), "val": np.arange(2, 4), "test": np.arange(4, 8)}
 
-    def fitted(z: np.ndarray, _: np.ndarray, train: np.ndarray, asked: np.ndarray, penalty: float) -> np.ndarray:
+    def fitted(
+        z: np.ndarray, _: np.ndarray, train: np.ndarray, asked: np.ndarray, penalty: float, gpu: bool
+    ) -> np.ndarray:
         right = labels[asked]
         return np.where((np.arange(len(asked)) < 2) == (penalty == 100.0), right, 1 - right)
 
@@ -128,3 +132,24 @@ def test_the_tuned_probe_is_indifferent_to_the_scale_of_columns() -> None:
     (_, one), (_, two) = (tuned_probe(each, classes, parts) for each in (z.astype(np.float32), scaled))
     assert (one["test"] == two["test"]).all()
     assert (one["test"] == classes[150:]).mean() > 0.95
+
+
+@pytest.mark.parametrize("kind", ["two classes", "many classes", "labels"])
+def test_a_gpu_finds_the_same_optimum(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Held on a CPU too: the form for GPUs is plain torch."""
+    draw = np.random.default_rng(0)
+    z = draw.normal(size=(400, 5)).astype(np.float32)
+    scores = z @ draw.normal(size=(5, 4)) + draw.normal(size=(400, 4))
+    labels = {
+        "two classes": np.where(scores[:, 0] > 0, 7, 3),
+        "many classes": scores.argmax(axis=1) * 2,
+        "labels": np.concatenate([scores > 0, np.ones((400, 1))], axis=1).astype(np.uint8),
+    }[kind]
+    rows = np.arange(300), np.arange(300, 400)
+    plain = logistic_regression(z, labels, *rows, penalty=3.0)
+    monkeypatch.setattr(probe, "_fit_by_torch", partial(probe._fit_by_torch, device="cpu"))
+    fast = logistic_regression(z, labels, *rows, penalty=3.0, gpu=True)
+    assert fast.shape == plain.shape
+    assert fast.dtype == plain.dtype
+    assert (fast == plain).mean() > 0.99
+    assert (fast != labels[rows[1]]).any()

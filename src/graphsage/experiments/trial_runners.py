@@ -53,7 +53,9 @@ def graphsage(settings: dict[str, Any], data: Named) -> Result:
     spent = {"train_seconds": time.monotonic() - began, "steps": model.about["training"]["steps"]}
     if model.head is None:
         z = model.embed(graph, inference="exact").numpy()
-        result = probed(z, data, seed) | {"with_features": probed(beside_features(z, graph, data), data, seed)}
+        gpu = choose_device(settings["device"]).type == "cuda"
+        both = beside_features(z, graph, data)
+        result = probed(z, data, seed, gpu=gpu) | {"with_features": probed(both, data, seed, gpu=gpu)}
         return result | rounded(spent)
     result = dict(spent)
     for prefix, inference in (("", "exact"), *([("sampled_", "sampled")] if settings.get("sampled") else [])):
@@ -125,13 +127,13 @@ def known_labels(data: Named) -> tuple[Array, dict[str, Array]]:
     return labels, {part: data.graph.labeled(data.split.nodes(part)).numpy() for part in ("train", "val", "test")}
 
 
-def probed(z: Array, data: Named, seed: int, *, tuned: bool = True) -> Result:
+def probed(z: Array, data: Named, seed: int, *, tuned: bool = True, gpu: bool = False) -> Result:
     """Scores of the paper's probe, and of the tuned one with the prefix `tuned_`."""
     labels, parts = known_labels(data)
     probe = Probe(seed, PROBE_PASSES).fit(z[parts["train"]], labels[parts["train"]])
     result = scored(labels, parts, {part: probe.predict(z[parts[part]]) for part in ("val", "test")})
     if tuned:
-        penalty, predicted = tuned_probe(z, labels, parts)
+        penalty, predicted = tuned_probe(z, labels, parts, gpu=gpu)
         result |= {f"tuned_{name}": value for name, value in scored(labels, parts, predicted).items()}
         result["penalty"] = penalty
     return result
