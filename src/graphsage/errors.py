@@ -7,6 +7,8 @@ GraphSageError
 │   └── UnknownNodeError  a change or a question names a node that is not there
 ├── BundleError     a model folder cannot be used   (also a ValueError)
 ├── StoreError      a live graph's folder is in use, damaged or of another make
+│   └── ChangesGoneError  the journal no longer has the changes that a reader of the feed needs
+├── NodeStateError  a node is not in the state that a change was made for
 ├── LostRankError   another rank of a training run died or cannot be reached
 └── OutputError     a result cannot be written      (also an OSError)
 """
@@ -47,6 +49,14 @@ class BundleError(GraphSageError, ValueError):
 
 
 class StoreError(GraphSageError):
+    pass
+
+
+class ChangesGoneError(StoreError):
+    pass
+
+
+class NodeStateError(GraphSageError):
     pass
 
 

@@ -2,8 +2,9 @@
 
 import multiprocessing
 import os
+import sqlite3
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from graphsage.errors import DataError, OutputError, StoreError, UnknownNodeError
+from graphsage.errors import ChangesGoneError, DataError, OutputError, StoreError, UnknownNodeError
 from graphsage.graph.graph import UNKNOWN
 from graphsage.live.adjacency import Cap
 from graphsage.live.backup import backup, restore, verify
@@ -262,3 +263,39 @@ def test_a_new_store_does_not_take_over_the_journal_of_another(live: LiveGraph) 
     (live.folder / "manifest.json").unlink()
     with pytest.raises(StoreError, match="journal of another live graph"):
         create_store(live.folder, graph_of(NODES, EDGES))
+
+
+def test_the_feed_begins_after_any_kept_change_and_says_where_it_does_not(
+    live: LiveGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphsage.live.store.KEPT", 4)
+    assert live.changes(0, 10) == []
+    for version in range(6):
+        live.apply(Change((node("n0", version),)))
+    assert [number for number, _ in live.changes(2, 3)] == [3, 4, 5]
+    assert [number for number, _ in live.changes(0, 10, size=1)] == [1], "a page has a change, however large"
+    live.compact()
+    kept = [number for number, change in live.changes(3, 10) if change.nodes[0].attributes is not None]
+    assert kept == [4, 5, 6]
+    live.apply(Change((node("n0", 6),)))
+    live.close()
+    with open_live(live.folder, MODEL) as again:
+        assert [number for number, _ in again.changes(3, 10)] == [4, 5, 6, 7]
+        assert again.changes(7, 10) == []
+        with pytest.raises(ChangesGoneError, match="after number 1"):
+            again.changes(1, 10)
+        with pytest.raises(DataError, match="the graph has 7 changes, none after number 8"):
+            again.changes(8, 10)
+
+
+def test_a_kept_change_that_was_altered_is_not_handed_out(live: LiveGraph) -> None:
+    for version in range(3):
+        live.apply(Change((node("n0", version),)))
+    live.compact()
+    live.close()
+    with closing(sqlite3.connect(live.folder / "journal.sqlite", isolation_level=None)) as file:
+        file.execute("UPDATE journal SET body = CAST(replace(body, 'n0', 'n1') AS BLOB) WHERE sequence = 2")
+    with open_live(live.folder, MODEL) as again:
+        assert [number for number, _ in again.changes(0, 1)] == [1]
+        with pytest.raises(StoreError, match="damaged at change 2"):
+            again.changes(1, 1)

@@ -37,7 +37,7 @@ class Generation:
         return self.graph.num_nodes
 
     @cached_property
-    def _sorted(self) -> IntArray:
+    def sorted_keys(self) -> IntArray:
         return self.keys[self.order]
 
     @cached_property
@@ -52,8 +52,8 @@ class Generation:
     def find(self, id: str) -> int | None:
         """The row of a node; None if no node has that id."""
         key = node_key(id)
-        place = int(self._sorted.searchsorted(key))
-        while place < len(self._sorted) and self._sorted[place] == key:  # more than one: two ids share a key
+        place = int(self.sorted_keys.searchsorted(key))
+        while place < len(self.sorted_keys) and self.sorted_keys[place] == key:  # more than one: two ids share a key
             row = int(self.order[place])
             if self.id_of(row) == id:
                 return row

@@ -5,13 +5,13 @@ crash may only truncate the WAL; SQLite ignores the incomplete end on opening.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
 import apsw
 
-from graphsage.errors import OutputError, StoreError
+from graphsage.errors import ChangesGoneError, OutputError, StoreError
 from graphsage.live.change import Change
 
 NEEDED_SQLITE = (3, 51, 3)  # earlier versions can corrupt a WAL that is reset during a read
@@ -34,6 +34,7 @@ class Journal:
         try:
             self._connection = apsw.Connection(str(path))
             self._prepare()
+            self._base = base, check
             self.sequence, self._check = self._verify(base, check)
         except apsw.Error as error:
             raise self._damaged(error) from error
@@ -55,8 +56,11 @@ class Journal:
                 )
 
     def _verify(self, base: int, check: bytes) -> tuple[int, bytes]:
-        last, seen = base, check
-        for sequence, body, floats, checked in self._rows(base):
+        return self._chain(base, check, self._rows(base))
+
+    def _chain(self, last: int, seen: bytes, rows: Iterable[tuple[int, bytes, bytes, bytes]]) -> tuple[int, bytes]:
+        """Verify rows that follow change `last` with the check `seen`; return number and check of the last row."""
+        for sequence, body, floats, checked in rows:
             last += 1
             whole = all(isinstance(part, bytes) for part in (body, floats, checked))  # a flipped bit may change a type
             seen = _checked(seen, last, body, floats) if whole else b""
@@ -98,6 +102,27 @@ class Journal:
             raise self._damaged(error) from error
         return [(number, Change.decode(body, floats), check) for number, body, floats, check in rows]
 
+    def page(self, after: int, limit: int, size: int) -> list[tuple[int, Change]]:
+        """At most `limit` changes after number `after`, verified against the check of that one. The page ends early
+        after `size` bytes."""
+        rows: list[tuple[int, bytes, bytes, bytes]] = []
+        try:
+            with self._guard:
+                anchor = self._connection.execute("SELECT checked FROM journal WHERE sequence = ?", (after,)).get
+                if anchor is None:
+                    anchor = {0: START, self._base[0]: self._base[1]}.get(after)
+                for row in self._rows(after):
+                    rows.append(row)
+                    size -= len(row[1]) + len(row[2])
+                    if len(rows) == limit or size <= 0:
+                        break
+        except apsw.Error as error:
+            raise self._damaged(error) from error
+        if anchor is None or (not rows and after < self.sequence) or (rows and rows[0][0] != after + 1):
+            raise ChangesGoneError(f"the journal no longer has the changes after number {after}")
+        self._chain(after, anchor, rows)
+        return [(number, Change.decode(body, floats)) for number, body, floats, _ in rows]
+
     def check_of(self, sequence: int) -> bytes:
         """The check of a change that the journal still has."""
         with self._guard:
@@ -106,9 +131,19 @@ class Journal:
             raise StoreError(f"{self._path} lacks change {sequence}; restore a backup")
         return bytes(found)
 
-    def trim(self, sequence: int) -> None:
-        """Delete the changes up to `sequence`, which a generation on disk now holds."""
+    def trim(self, sequence: int, keep: int = 0, size: int = 1 << 26) -> None:
+        """Delete the changes up to `sequence`, which a generation on disk now holds, but the last `keep` of them as
+        far as they fit in `size` bytes: readers of the feed may still need them."""
         with self._guard:
+            for number, stored in self._connection.execute(
+                "SELECT sequence, length(body) + length(floats) FROM journal "
+                "WHERE sequence <= ? ORDER BY sequence DESC LIMIT ?",
+                (sequence, keep),
+            ):
+                size -= stored
+                if size < 0:
+                    break
+                sequence = number - 1
             with self._connection:
                 self._connection.execute("DELETE FROM journal WHERE sequence <= ?", (sequence,))
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -22,9 +22,11 @@ from graphsage.live.generation import Generation, open_generation, with_text_ids
 from graphsage.live.journal import JOURNAL, START, Journal, open_journal
 from graphsage.live.manifest import Manifest, clean, is_store, lock_store, read_manifest, write_manifest
 from graphsage.live.materialize import whole
+from graphsage.live.node_state import Expected, named_nodes, node_state
 from graphsage.live.overlay import Overlay
 
 GROUP = 256  # changes journaled with one fsync at most
+KEPT = 10_000  # changes of earlier generations that the journal keeps for readers of the feed
 _CATCH_UP = 64  # changes that may remain for the pause of a swap
 
 
@@ -34,6 +36,9 @@ class Version:
 
     generation: int
     sequence: int
+
+
+_Item = tuple[Change, Expected | None, "Future[Version]"]
 
 
 def create_store(
@@ -69,7 +74,7 @@ class LiveGraph:
             raise
         self._guard = threading.RLock()
         self._compacting = threading.Lock()
-        self._queue: queue.SimpleQueue[tuple[Change, Future[Version]] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._closed = False
         self._writer = threading.Thread(target=self._write_all, name="graphsage-journal", daemon=True)
         self._writer.start()
@@ -111,19 +116,28 @@ class LiveGraph:
         with self.reading() as (overlay, version):
             return overlay.snapshot(), version
 
+    def changes(self, after: int, limit: int, size: int = 1 << 22) -> list[tuple[int, Change]]:
+        """Acknowledged changes after number `after`, oldest first: at most `limit`, fewer if they exceed `size` bytes.
+        ChangesGoneError if the journal no longer has them."""
+        last = self._sequence
+        if after > last:
+            raise DataError(f"the graph has {last} changes, none after number {after}")
+        return [(number, change) for number, change in self._journal.page(after, limit, size) if number <= last]
+
     # Changing
 
-    def submit(self, change: Change) -> "Future[Version]":
-        """Queue a change; the future holds the version that has it, once it is durable."""
+    def submit(self, change: Change, expected: Expected | None = None) -> "Future[Version]":
+        """Queue a change; the future holds the version that has it, once it is durable. A change whose node is not in
+        the `expected` state then is refused with NodeStateError."""
         done: Future[Version] = Future()
         if self._closed:
             raise StoreError(f"{self.folder} is closed")
-        self._queue.put((change, done))
+        self._queue.put((change, expected, done))
         return done
 
-    def apply(self, change: Change) -> Version:
+    def apply(self, change: Change, expected: Expected | None = None) -> Version:
         """`submit` and wait."""
-        return self.submit(change).result()
+        return self.submit(change, expected).result()
 
     def _write_all(self) -> None:
         while (first := self._queue.get()) is not None:
@@ -139,36 +153,57 @@ class LiveGraph:
             if stop:
                 return
 
-    def _write(self, group: list[tuple[Change, "Future[Version]"]]) -> None:
-        checker, good = Checker(self._overlay), []
-        for change, done in group:
+    def _write(self, group: list[_Item]) -> None:
+        while group:
+            group = self._write_first(group)
+
+    def _write_first(self, group: list[_Item]) -> list[_Item]:
+        """Write a group up to the first change whose node's state the changes before it affect; return the rest."""
+        checker, good, touched, seen = Checker(self._overlay), list[_Item](), set[str | None](), 0
+        for place, item in enumerate(group):
+            change, expected, done = item
+            if expected is not None:
+                for earlier, _, _ in good[seen:]:
+                    touched |= named_nodes(earlier)
+                seen = len(good)
+                if touched & {expected.id, None}:
+                    self._commit(good)
+                    return group[place:]
             if not done.set_running_or_notify_cancel():  # cancelled; otherwise it can no longer be cancelled
                 continue
             try:
+                if expected is not None:
+                    expected.check(self._overlay)
                 checker.check(change)
-                good.append((change, done))
+                good.append(item)
             except GraphSageError as error:
                 done.set_exception(error)
             except Exception as error:  # an unforeseen error must not end the writing thread
                 done.set_exception(error)
+        self._commit(good)
+        return []
+
+    def _commit(self, good: list[_Item]) -> None:
         if not good:
             return
         fault("write.checked")
         try:
-            last, _ = self._journal.append([change for change, _ in good])
+            last, _ = self._journal.append([change for change, _, _ in good])
         except Exception as error:
-            for _, done in good:
+            for _, _, done in good:
                 done.set_exception(error)
             return
         fault("write.journaled")
         first = last - len(good) + 1
         with self._guard:
-            for change, _ in good:
+            for change, expected, _ in good:
                 self._overlay.apply(change)
+                if expected is not None:
+                    expected.state = node_state(self._overlay, expected.id)
             self._sequence = last
             generation = self.manifest.generation
         fault("write.applied")
-        for number, (_, done) in enumerate(good, first):
+        for number, (_, _, done) in enumerate(good, first):
             done.set_result(Version(generation, number))
 
     # Upkeep
@@ -197,7 +232,7 @@ class LiveGraph:
                 self._catch_up(fresh, sequence)
                 self._overlay, self._base, self.manifest = fresh, base, manifest
             fault("compact.swapped")
-            self._journal.trim(version.sequence)
+            self._journal.trim(version.sequence, KEPT)
             fault("compact.trimmed")
             clean(self.folder, manifest)
             fault("compact.cleaned")
