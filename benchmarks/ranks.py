@@ -41,7 +41,7 @@ def one_run(data: str, workers: int, seed: int, epochs: int, folder: Path) -> di
         "seed": seed,
         "steps": trained["steps"],
         "train_seconds": trained["seconds"],
-        "val_micro_f1": trained["val_f1"],
+        "val_micro_f1": trained["val_score"],
         "test_micro_f1": scored["micro_f1"],
     }
 

@@ -50,10 +50,10 @@ def test_a_sweep_leaves_a_table_a_picture_and_settings_that_train(
     assert "test" not in answer.err.replace("test 18", "")  # sizes of the split apart, test is not shown on the way
     assert "test F1" in answer.out
     record = json.loads((tmp_path / "out" / "sweep.json").read_text())
-    best = max(record["trials"], key=lambda trial: (trial["val_f1"], -trial["trial"]))
+    best = max(record["trials"], key=lambda trial: (trial["val_score"], -trial["trial"]))
     assert record["winner"]["trial"] == best["trial"]
-    assert len(record["winner"]["test_micro_f1"]["values"]) == 2
-    assert record["winner"]["val_micro_f1"]["values"][0] == pytest.approx(best["val_f1"], abs=1e-4)
+    assert len(record["winner"]["test"]["values"]) == 2
+    assert record["winner"]["val"]["values"][0] == pytest.approx(best["val_score"], abs=1e-4)
     assert not any("test" in name for trial in record["trials"] for name in trial)
     with (tmp_path / "out" / "trials.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -68,7 +68,7 @@ def test_a_sweep_leaves_a_table_a_picture_and_settings_that_train(
         "split": "given",
     }
     trained = graphsage("train", "--config", tmp_path / "out" / "best.toml", "--out", tmp_path / "run", "--json")
-    assert trained.json["val_f1"] == pytest.approx(best["val_f1"])
+    assert trained.json["val_score"] == pytest.approx(best["val_score"])
     again = graphsage(*words, "--out", tmp_path / "out", "--json")
     assert "4 are done already" in again.err
     assert again.json["winner"] == record["winner"]
@@ -108,7 +108,7 @@ def test_unsupervised_trials_are_compared_by_the_probe(
     space.write_text(BASE + 'task = "unsupervised"\nsteps = 3\n[space]\nlr = [0.01, 0.001]\n')
     answer = graphsage("sweep", data, "--space", space, "--trials", "2", "--out", tmp_path / "out", "--json")
     assert answer.json["counts"] == {"complete": 2}
-    assert 0 < answer.json["winner"]["test_micro_f1"]["mean"] <= 1
+    assert 0 < answer.json["winner"]["test"]["mean"] <= 1
 
 
 def test_what_fails_is_told_and_a_sweep_of_nothing_but_failures_is_an_error(
@@ -218,7 +218,7 @@ def test_two_jobs_make_the_trials_and_the_winners_seeds(
     words = ("sweep", data, "--space", space, "--trials", "4", "--device", "cpu", "--out", tmp_path / "out", "--json")
     done = graphsage(*words, "--jobs", "2", "--seeds", "2", "--pruner", "none")
     assert done.json["counts"] == {"complete": 4}
-    assert len(done.json["winner"]["test_micro_f1"]["values"]) == 2
+    assert len(done.json["winner"]["test"]["values"]) == 2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="sends signals")

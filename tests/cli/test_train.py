@@ -32,10 +32,10 @@ def test_training_reports_on_stderr_and_answers_on_stdout(graphsage: Command, da
 
 def test_json_is_one_object(graphsage: Command, data: Path, tmp_path: Path) -> None:
     answer = graphsage("train", data, "--out", tmp_path / "run", *SMALL, "--seed", "3", "--json")
-    assert set(answer.json) == {"run", "data", "split", "task", "seed", "steps", "seconds", "val_f1"}
+    assert set(answer.json) == {"run", "data", "split", "task", "seed", "steps", "seconds", "metric", "val_score"}
     assert answer.json["seed"] == 3
     assert answer.json["steps"] == 8
-    assert 0 <= answer.json["val_f1"] <= 1
+    assert 0 <= answer.json["val_score"] <= 1
 
 
 def test_the_same_seed_gives_the_same_model(graphsage: Command, data: Path, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_every_task_trains_and_is_scored(graphsage: Command, data: Path, tmp_pat
         "--json",
     )
     assert trained.json["task"] == task
-    assert (trained.json["val_f1"] is None) == (task == "unsupervised")
+    assert (trained.json["val_score"] is None) == (task == "unsupervised")
     scored = graphsage("evaluate", tmp_path / "run", "--json").json
     assert scored["classifier"] == ("logistic probe" if task == "unsupervised" else "head")
 
@@ -154,7 +154,7 @@ def test_the_score_reported_is_that_of_the_weights_kept(
     module = import_module("graphsage.training.train")
     monkeypatch.setattr(module, "_validator", lambda *_: lambda: next(scores))
     answer = graphsage("train", data, "--out", tmp_path / "run", *SMALL, "--epochs", "3", *words, "--json")
-    assert answer.json["val_f1"] == reported
+    assert answer.json["val_score"] == reported
 
 
 def test_a_refused_resume_leaves_the_runs_settings_alone(graphsage: Command, data: Path, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_session_logs_epochs_after_the_checkpoint_again(tmp_path: Path, monkey
     reporter.log_epoch(reporter.epoch_loss(), 0.75)
     first, second = (json.loads(line) for line in (tmp_path / LOG).read_text().splitlines())
     assert first == {"epoch": 1, "step": 2}
-    assert second == {"epoch": 2, "step": 4, "loss": 2.5, "val_f1": 0.75, "seconds": 1.0}
+    assert second == {"epoch": 2, "step": 4, "loss": 2.5, "val_score": 0.75, "seconds": 1.0}
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf])

@@ -2,6 +2,7 @@ import json
 import os
 import signal
 import threading
+from typing import Any
 
 import pytest
 import torch
@@ -124,7 +125,7 @@ def test_the_log_of_a_resumed_run_has_every_epoch_once(tmp_path) -> None:
     gs.train(graph, split, out=tmp_path, resume=True, **SMALL)
     records = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [record["epoch"] for record in records] == [1, 2, 3]
-    assert all(record["loss"] > 0 and 0 <= record["val_f1"] <= 1 for record in records)
+    assert all(record["loss"] > 0 and 0 <= record["val_score"] <= 1 for record in records)
 
 
 def test_training_works_outside_the_main_thread() -> None:
@@ -159,17 +160,19 @@ def test_a_finished_run_can_be_continued_for_more_epochs(tmp_path) -> None:
     assert same(gs.train(graph, split, out=tmp_path, resume=True, **longer), gs.train(graph, split, **longer))
 
 
-def test_early_stopping_keeps_the_weights_of_the_best_epoch() -> None:
+@pytest.mark.parametrize(("metric", "best_of"), [("micro-f1", max), ("loss", min)])
+def test_early_stopping_keeps_the_weights_of_the_best_epoch(metric: str, best_of: Any) -> None:
     graph = planted_graph()
     split = planted_split(graph)
     epochs = []
-    options = {**SMALL, "epochs": 60, "patience": 2, "lr": 0.02}
+    options = {**SMALL, "epochs": 60, "patience": 2, "lr": 0.02, "metric": metric}
     model = gs.train(graph, split, on_event=lambda e: epochs.append(e) if e.kind == "epoch" else None, **options)
-    scores = [event.val_f1 for event in epochs]
-    best = scores.index(max(scores))
+    scores = [event.val_score for event in epochs]
+    best = scores.index(best_of(scores))
     assert len(epochs) == best + 3 < 60
     alone = gs.train(graph, split, **{**options, "patience": None, "epochs": best + 1})
     assert same(model, alone)
+    assert model.about["training"]["best_val_score"] == scores[best]
 
 
 def test_a_graph_without_features_trains_on_degrees() -> None:

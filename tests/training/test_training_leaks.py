@@ -132,8 +132,8 @@ def test_validation_during_training_reads_no_test_node() -> None:
         curve: list[float] = []
 
         def keep(event: Event, curve: list[float] = curve) -> None:
-            if event.val_f1 is not None and event.kind == "epoch":
-                curve.append(event.val_f1)
+            if event.val_score is not None and event.kind == "epoch":
+                curve.append(event.val_score)
 
         train(each, split, on_event=keep, **SMALL)
         curves.append(curve)

@@ -7,6 +7,7 @@ from graphsage.cli.options import Json, argument
 from graphsage.cli.output import print_columns, print_facts, print_json, shortened, working
 from graphsage.cli.runs import holds_run
 from graphsage.cli.settings import RUN_FILE, from_file
+from graphsage.evaluation.metrics import METRICS
 
 if TYPE_CHECKING:
     from graphsage.datasets.dataset import Dataset
@@ -137,7 +138,7 @@ def show_run(facts: dict[str, Any]) -> None:
         print_facts({**shared, "state": f"not finished; graphsage train --out {facts['run']} --resume"})
     else:
         training = facts["training"] or {}
-        best = training.get("best_val_f1")
+        best, metric = training.get("best_val_score"), METRICS.get(training.get("metric") or "")
         classes = facts["classes"] or []
         shown = f"{facts['num_classes'] or len(classes)} ({shortened(', '.join(classes), 80)})" if classes else None
         steps = [f"{' + '.join(each['columns'])} ({each['kind']}, {each['width']})" for each in facts["columns"] or ()]
@@ -150,7 +151,7 @@ def show_run(facts: dict[str, Any]) -> None:
                 "output": f"{facts['dim']} numbers per node",
                 "labels" if facts["multilabel"] else "classes": shown,
                 "training": f"{training['steps']:,} steps, {training['seconds']:.1f} s" if training else None,
-                "best val F1": None if best is None else f"{best:.4f}",
+                f"best val {metric.title if metric else ''}": None if best is None else f"{best:.4f}",
             }
         )
     print("\nsettings")

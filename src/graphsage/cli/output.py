@@ -113,14 +113,14 @@ class TrainingDisplay:
         self.live: Progress | None = None
         self.shown = shown
         self.last = time.monotonic()
-        self.last_f1 = ""
+        self.last_score = ""
 
     def __enter__(self) -> "TrainingDisplay":
         if self.shown and sys.stderr.isatty():
             self.live = _progress(
-                "{task.description}", "loss {task.fields[loss]}", "{task.fields[f1]}", "{task.fields[speed]} seeds/s"
+                "{task.description}", "loss {task.fields[loss]}", "{task.fields[score]}", "{task.fields[speed]} seeds/s"
             )
-            self.task = self.live.add_task("preparing", total=None, loss="-", f1="", speed="-")
+            self.task = self.live.add_task("preparing", total=None, loss="-", score="", speed="-")
             self.live.start()
         return self
 
@@ -137,15 +137,15 @@ class TrainingDisplay:
             self._line(step_line(event))
         if self.live is None:
             return
-        if event.val_f1 is not None:
-            self.last_f1 = f"val F1 {event.val_f1:.4f}"
+        if event.val_score is not None:
+            self.last_score = f"val {event.metric} {event.val_score:.4f}"
         self.live.update(
             self.task,
             description=f"epoch {event.epoch}/{event.epochs}",
             completed=event.step,
             total=event.steps,
             loss=f"{event.loss:.4f}",
-            f1=self.last_f1,
+            score=self.last_score,
             speed=f"{event.seeds_per_second:,.0f}",
         )
 
@@ -158,10 +158,9 @@ class TrainingDisplay:
 
 
 def epoch_line(event: "Event") -> str:
-    f1 = "" if event.val_f1 is None else f"   val F1 {event.val_f1:.4f}"
-    return (
-        f"{_epoch(event)}   loss {event.loss:.4f}{f1}   {event.seeds_per_second:,.0f} seeds/s   {event.seconds:.1f} s"
-    )
+    score = "" if event.val_score is None else f"   val {event.metric} {event.val_score:.4f}"
+    speed = f"{event.seeds_per_second:,.0f} seeds/s   {event.seconds:.1f} s"
+    return f"{_epoch(event)}   loss {event.loss:.4f}{score}   {speed}"
 
 
 def step_line(event: "Event") -> str:

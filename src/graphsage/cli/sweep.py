@@ -10,6 +10,7 @@ from graphsage.cli.output import block_progress, data_summary, say, working
 from graphsage.cli.runs import lasting_name
 from graphsage.cli.settings import PAPER, Settings, read_space
 from graphsage.errors import ConfigError, DataError
+from graphsage.evaluation.metrics import METRICS
 
 if TYPE_CHECKING:
     from graphsage.training.score import Scorer
@@ -57,7 +58,7 @@ def command(
         typer.Option(
             "--pruner",
             metavar="median|halving|none",
-            help="Stop a trial whose validation F1 is below the median of the others after an epoch (median), or "
+            help="Stop a trial whose validation score is below the median of the others after an epoch (median), or "
             "outside the best third after 1, 3, 9, ... epochs (halving).",
         ),
     ] = "median",
@@ -85,7 +86,7 @@ def command(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Search for good settings on DATA by validation F1, and score only the winner on test.
+    """Search for good settings on DATA by a validation score (--set metric=...), and score only the winner on test.
 
     The trials in FOLDER are shared: the same command again, after Ctrl-C or a
     crash, continues; the same command on another machine at the same time shares the work.
@@ -169,11 +170,11 @@ def _run(
 ) -> None:
     import time
 
-    from graphsage.cli.sweep_results import outcome, report, words, write_results
+    from graphsage.cli.sweep_results import outcome, record_metric, report, words, write_results
     from graphsage.cluster.sweep import run_search, run_winner
     from graphsage.training.search import finished, left, settings_of, winner
 
-    store = search.open()
+    store, metric = search.open(), METRICS[record_metric(search)]
     reported = {result["number"] for result in finished(store)}
     say(
         f"sweep   {', '.join(search.space.axes)}; {search.sampler}, {search.total} trials, pruning {search.pruner}"
@@ -195,7 +196,7 @@ def _run(
                     if result["number"] not in reported:
                         reported.add(result["number"])
                         number = f"{result['number']:>{len(str(search.total - 1))}}"
-                        say(f"trial {number}   {outcome(result):<24}   {words(result['point'])}")
+                        say(f"trial {number}   {outcome(result, metric):<24}   {words(result['point'])}")
                 bar(search.total - left(search, store), search.total)
 
             missing = run_search(search, scorer, jobs=jobs or 1, ray=pool, deadline=deadline, on_done=report_new)

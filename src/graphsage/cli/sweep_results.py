@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from graphsage.atomic import atomic_file
 from graphsage.cli.output import print_columns, print_facts, print_json, shortened
 from graphsage.cli.settings import write_run_file
+from graphsage.evaluation.metrics import METRICS, Metric
 
 if TYPE_CHECKING:
     from graphsage.training.search import Search
@@ -27,14 +28,15 @@ def write_results(search: "Search", finished: "Sequence[Result]", runs: "list[Re
     from graphsage.training.config import Config
     from graphsage.training.search import settings_of
 
+    metric = METRICS[record_metric(search)]
     trials = [
         {
             "trial": result["number"],
             "state": result["state"],
             "settings": result["point"],
-            "val_f1": result["val"],
+            "val_score": None if result["val"] is None else metric.ascending(result["val"]),
             "epochs": len(result["curve"]),
-            "curve": result["curve"],
+            "curve": [metric.ascending(score) for score in result["curve"]],
             "seconds": result["seconds"],
             "error": result["error"],
         }
@@ -48,6 +50,7 @@ def write_results(search: "Search", finished: "Sequence[Result]", runs: "list[Re
         "sampler": search.sampler,
         "pruner": search.pruner,
         "seed": search.seed,
+        "metric": metric.name,
         "hardware": hardware(),
         "versions": versions(),
         "counts": dict(Counter(trial["state"] for trial in trials)),
@@ -55,12 +58,12 @@ def write_results(search: "Search", finished: "Sequence[Result]", runs: "list[Re
         "trials": trials,
     }
     if complete:
-        best = max(complete, key=lambda trial: float(trial["val_f1"]))
-        record["winner"] = {name: best[name] for name in ("trial", "val_f1", "settings")}
+        best = max(complete, key=lambda trial: metric.ascending(trial["val_score"]))
+        record["winner"] = {name: best[name] for name in ("trial", "val_score", "settings")}
         if runs:
-            record["winner"] |= {"seeds": len(runs), "val_micro_f1": spread(run["val"] for run in runs)}
+            record["winner"] |= {"seeds": len(runs), "val": spread(run["val"] for run in runs)}
             if runs[0]["test"] is not None:
-                record["winner"]["test_micro_f1"] = spread(run["test"] for run in runs)
+                record["winner"]["test"] = spread(run["test"] for run in runs)
         config = Config.from_dict({**settings_of(search, best["settings"]), "seed": 0}).resolved()
         write_run_file(search.folder / "best.toml", config, search.about["data"], search.about["split"])
     with atomic_file(search.folder / "sweep.json") as temporary:
@@ -81,12 +84,14 @@ def report(record: dict[str, Any], as_json: bool) -> None:
         print_json({name: record[name] for name in ("folder", "data", "split", "counts", "winner")} | {"files": files})
         return
     names = list(record["space"]["axes"])
-    ranked = sorted((trial for trial in record["trials"] if trial["state"] == "complete"), key=lambda t: -t["val_f1"])
-    rows = [["trial", "val F1", "epochs", "seconds", *names]]
+    metric = METRICS[record["metric"]]
+    ranked = [trial for trial in record["trials"] if trial["state"] == "complete"]
+    ranked.sort(key=lambda trial: -metric.ascending(trial["val_score"]))
+    rows = [["trial", f"val {metric.title}", "epochs", "seconds", *names]]
     rows += [
         [
             str(trial["trial"]),
-            f"{trial['val_f1']:.4f}",
+            f"{trial['val_score']:.4f}",
             str(trial["epochs"]),
             f"{trial['seconds']:.1f}",
             *(short(trial["settings"].get(name, "")) for name in names),
@@ -101,8 +106,8 @@ def report(record: dict[str, Any], as_json: bool) -> None:
         print_facts(
             {
                 "winner": f"trial {found['trial']}: {words(found['settings'])}",
-                "val F1": _spread(found.get("val_micro_f1")) or f"{found['val_f1']:.4f}",
-                "test F1": _spread(found.get("test_micro_f1")),
+                f"val {metric.title}": _spread(found.get("val")) or f"{found['val_score']:.4f}",
+                f"test {metric.title}": _spread(found.get("test")),
                 "results": record["folder"],
                 "next": f"graphsage train --config {record['folder']}/best.toml --out run",
             }
@@ -123,18 +128,25 @@ def _write_csv(search: "Search", trials: list[dict[str, Any]]) -> None:
         temporary.open("w", newline="", encoding="utf-8") as file,
     ):
         writer = csv.writer(file)
-        writer.writerow(["trial", "state", "val_f1", "epochs", "seconds", *names, "error"])
+        writer.writerow(["trial", "state", "val_score", "epochs", "seconds", *names, "error"])
         for trial in trials:
-            cells = [trial[name] for name in ("trial", "state", "val_f1", "epochs", "seconds")]
+            cells = [trial[name] for name in ("trial", "state", "val_score", "epochs", "seconds")]
             writer.writerow([*cells, *(trial["settings"].get(name) for name in names), trial["error"]])
 
 
-def outcome(result: "Result") -> str:
+def record_metric(search: "Search") -> str:
+    """The name of the score that a search compares."""
+    from graphsage.training.score import metric_of
+
+    return metric_of(search.space.fixed).name
+
+
+def outcome(result: "Result", metric: Metric) -> str:
     """How a trial ended, in a few words."""
     if result["state"] == "complete":
-        return f"val F1 {result['val']:.4f}"
+        return f"val {metric.title} {metric.ascending(result['val']):.4f}"
     if result["state"] == "pruned":
-        return f"{max(result['curve']):.4f}, given up after {len(result['curve'])}"
+        return f"{metric.ascending(max(result['curve'])):.4f}, given up after {len(result['curve'])}"
     return f"failed: {shortened(result['error'], 80)}"
 
 
@@ -161,22 +173,28 @@ def draw_sweep(path: Path, record: dict[str, Any]) -> None:
     places = list(figure.subplots(lines, columns, squeeze=False, sharey=True).flat)
     for axes in places[panels:]:
         axes.set_axis_off()
-    shown = [trial for trial in record["trials"] if trial["curve"] or trial["val_f1"] is not None]
+    shown = [trial for trial in record["trials"] if trial["curve"] or trial["val_score"] is not None]
+    metric = METRICS[record["metric"]]
     best = (record["winner"] or {}).get("trial")
-    _draw(places[0], [trial["trial"] for trial in shown], shown, best)
+    _draw(places[0], [trial["trial"] for trial in shown], shown, best, metric)
     places[0].set_xlabel("trial")
     places[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     running: list[float] = []
     for trial in shown:
-        running.append(max([*running[-1:], trial["val_f1"] if trial["val_f1"] is not None else -math.inf]))
-    best_so_far = [(trial["trial"], value) for trial, value in zip(shown, running, strict=True) if value > -math.inf]
+        score = trial["val_score"]
+        running.append(max([*running[-1:], -math.inf if score is None else metric.ascending(score)]))
+    best_so_far = [
+        (trial["trial"], metric.ascending(value))
+        for trial, value in zip(shown, running, strict=True)
+        if value > -math.inf
+    ]
     if best_so_far:
         places[0].step(*zip(*best_so_far, strict=True), where="post", color=BLUE, linewidth=1.2, alpha=0.6)
     for axes, (name, axis) in zip(places[1:], axes_of.items(), strict=False):
         own = [trial for trial in shown if name in trial["settings"]]
         values = [trial["settings"][name] for trial in own]
         if isinstance(axis, dict):
-            _draw(axes, values, own, best)
+            _draw(axes, values, own, best, metric)
             if axis.get("log"):
                 axes.set_xscale("log")
         else:
@@ -185,6 +203,7 @@ def draw_sweep(path: Path, record: dict[str, Any]) -> None:
                 [axis.index(value) + _beside(trial["trial"]) for value, trial in zip(values, own, strict=True)],
                 own,
                 best,
+                metric,
             )
             axes.set_xticks(range(len(axis)), [_word(value) for value in axis])
             axes.set_xlim(-0.6, len(axis) - 0.4)
@@ -196,7 +215,7 @@ def draw_sweep(path: Path, record: dict[str, Any]) -> None:
         axes.spines[["top", "right", "left", "bottom"]].set_visible(False)
         axes.xaxis.label.set(color=INK, fontsize=9.5)
     for row in range(lines):
-        places[row * columns].set_ylabel("validation micro F1", fontsize=9, color=FAINT)
+        places[row * columns].set_ylabel(f"validation {metric.title}", fontsize=9, color=FAINT)
     counts = ", ".join(f"{count} {state}" for state, count in record["counts"].items())
     figure.legend(*places[0].get_legend_handles_labels(), loc="outside lower left", ncols=3, frameon=False, fontsize=9)
     where = record["data"] if isinstance(record["data"], str) else "two tables"
@@ -207,13 +226,13 @@ def draw_sweep(path: Path, record: dict[str, Any]) -> None:
         figure.savefig(temporary, format="png", metadata={"Software": None})
 
 
-def _draw(axes: Any, x: list[float], trials: list[dict[str, Any]], best: int | None) -> None:
-    looks = {"finished": (BLUE, "o", 26), "given up (best F1 until then)": (GRAY, "x", 22), "winner": (RED, "*", 130)}
+def _draw(axes: Any, x: list[float], trials: list[dict[str, Any]], best: int | None, metric: Metric) -> None:
+    looks = {"finished": (BLUE, "o", 26), "given up (best until then)": (GRAY, "x", 22), "winner": (RED, "*", 130)}
     points: dict[str, list[tuple[float, float]]] = {kind: [] for kind in looks}
     for place, trial in zip(x, trials, strict=True):
-        done = trial["val_f1"] is not None
-        kind = "winner" if trial["trial"] == best else "finished" if done else "given up (best F1 until then)"
-        points[kind].append((place, trial["val_f1"] if done else max(trial["curve"])))
+        done = trial["val_score"] is not None
+        kind = "winner" if trial["trial"] == best else "finished" if done else "given up (best until then)"
+        points[kind].append((place, trial["val_score"] if done else max(trial["curve"], key=metric.ascending)))
     for kind, (color, marker, size) in looks.items():
         if points[kind]:
             axes.scatter(

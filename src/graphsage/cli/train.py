@@ -24,6 +24,7 @@ from graphsage.cli.output import TrainingDisplay, data_summary, print_json, say,
 from graphsage.cli.runs import RunFolder, lasting_name
 from graphsage.cli.settings import RUN_FILE, Settings, write_run_file
 from graphsage.errors import ConfigError, DataError, GraphSageError, refuse_unused, setting
+from graphsage.evaluation.metrics import METRICS
 from graphsage.tables.spec import TableSpec
 from graphsage.training.config import CHOICES, FORMS, TASKS, Config
 
@@ -389,18 +390,19 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
 
 def _report(out: Path, data: "Dataset", split: str, model: "Model", json: bool) -> None:
     done = model.about["training"]
-    f1 = done["best_val_f1"] if model.about["config"]["patience"] else _last_val_f1(out)
+    score = done["best_val_score"] if model.about["config"]["patience"] else _last_score(out)
     if json:
         facts = {"run": str(out), "data": data.name, "split": split, "task": model.about["config"]["task"]}
-        facts |= {"seed": model.seed, "steps": done["steps"], "seconds": done["seconds"], "val_f1": f1}
+        facts |= {"seed": model.seed, "steps": done["steps"], "seconds": done["seconds"]}
+        facts |= {"metric": done["metric"], "val_score": score}
         print_json(facts)
     else:
-        score = "" if f1 is None else f", validation F1 {f1:.4f}"
-        print(f"{done['steps']:,} steps in {done['seconds']:.1f} s{score}; the model is in {out}")
+        shown = "" if score is None else f", validation {METRICS[done['metric']].title} {score:.4f}"
+        print(f"{done['steps']:,} steps in {done['seconds']:.1f} s{shown}; the model is in {out}")
 
 
-def _last_val_f1(out: Path) -> float | None:
+def _last_score(out: Path) -> float | None:
     """Of the weights that were kept, unless early stopping went back to better ones."""
     lines = (out / "log.jsonl").read_text(encoding="utf-8").splitlines()
-    f1: float | None = json_text.loads(lines[-1])["val_f1"] if lines else None
-    return f1
+    score: float | None = json_text.loads(lines[-1])["val_score"] if lines else None
+    return score

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from graphsage.errors import ConfigError, DataError, DataWarning, GraphSageError, setting
 from graphsage.evaluation.f1 import F1, f1_scores
+from graphsage.evaluation.metrics import Metric
 from graphsage.evaluation.probe import Probe
 from graphsage.features.degree import degree_features
 from graphsage.features.pipeline import FittedFeatures
@@ -34,6 +35,15 @@ INFERENCE = ("exact", "sampled")
 KEEP_BYTES = 2 << 30  # a run refers to a larger graph instead of copying it
 OWN_SPLIT = "own"  # the name of a split that the caller made
 THRESHOLD = 0.5  # a label is predicted where its probability is above
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """True classes (N,) or labels (N, C) of nodes, and what was predicted; a probe gives no `probabilities`."""
+
+    truth: Tensor
+    decided: Tensor
+    probabilities: Tensor | None = None
 
 
 @dataclass(eq=False)
@@ -217,6 +227,12 @@ class Model:
 
     def evaluate_parts(self, graph: Graph, split: Split, parts: Sequence[str], **options: Any) -> dict[str, F1]:
         """`evaluate` for several parts, embedding and fitting the probe once."""
+        return {
+            part: f1_of(made.truth, made.decided) for part, made in self.answers(graph, split, parts, **options).items()
+        }
+
+    def answers(self, graph: Graph, split: Split, parts: Sequence[str], **options: Any) -> "dict[str, Answers]":
+        """The predictions for the labeled nodes of `parts`, by the head or the logistic probe."""
         if graph.labels is None:
             raise DataError("there are no labels to evaluate against; give a graph with labels")
         if len(split.codes) != graph.num_nodes:
@@ -237,11 +253,11 @@ class Model:
         embedded = torch.split(self.embed(graph, torch.cat(groups), **options), [len(nodes) for nodes in groups])
         z = dict(zip([*asked, "probe"], embedded, strict=False))
         if train is None:
-            answers = {part: self.decide(self.probabilities(z[part])) for part in asked}
-        else:
-            probe = Probe(self.seed).fit(z["probe"].numpy(), graph.labels[train].numpy())
-            answers = {part: torch.from_numpy(probe.predict(z[part].numpy())) for part in asked}
-        return {part: f1_of(graph.labels[nodes], answers[part]) for part, nodes in asked.items()}
+            found = {part: self.probabilities(z[part]) for part in asked}
+            return {part: Answers(graph.labels[asked[part]], self.decide(p), p) for part, p in found.items()}
+        probe = Probe(self.seed).fit(z["probe"].numpy(), graph.labels[train].numpy())
+        decided = {part: torch.from_numpy(probe.predict(z[part].numpy())) for part in asked}
+        return {part: Answers(graph.labels[asked[part]], decided[part]) for part in asked}
 
     def _check_unseen(self, graph: Graph, nodes: Tensor, part: str) -> None:
         """Refuse to score training nodes of the training graph; warn of equal ids in another graph."""
@@ -332,9 +348,21 @@ def with_known_classes(model: Model, graph: Graph, name: str = "the graph") -> t
 
 def f1_of(truth: Tensor, predicted: Tensor) -> F1:
     """Scores of predictions in the model's classes; `truth` may have more labels than the model knows."""
-    if truth.dim() == 2:
-        predicted = torch.nn.functional.pad(predicted, (0, truth.shape[1] - predicted.shape[1]))
-    return f1_scores(truth.cpu().numpy(), predicted.numpy())
+    return f1_scores(truth.cpu().numpy(), _padded(predicted, truth).numpy())
+
+
+def score_of(metric: Metric, answers: "Answers") -> float:
+    """The score of predictions for nodes of known labels."""
+    truth, decided = answers.truth, _padded(answers.decided, answers.truth)
+    p = decided if answers.probabilities is None else answers.probabilities
+    return metric.score(truth.cpu().numpy(), p.numpy(), decided.numpy())
+
+
+def _padded(decided: Tensor, truth: Tensor) -> Tensor:
+    """Decisions with a column for each label of `truth`, also for those that the model does not know."""
+    if truth.dim() == 1:
+        return decided
+    return torch.nn.functional.pad(decided, (0, truth.shape[1] - decided.shape[1]))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from graphsage.errors import BundleError, setting
 from graphsage.execution.adam import Adam
 
 FILE = "checkpoint.safetensors"
-FORMAT = "2"
+FORMAT = "3"  # 3: the best score of any metric
 
 
 @dataclass
@@ -28,7 +28,7 @@ class TrainingState:
     loss_sum: float = 0.0
     """Sum of this epoch's losses so far."""
     loss_steps: int = 0
-    best_f1: float = -1.0
+    best_score: float | None = None
     best_epoch: int = 0
     seconds: float = 0.0
     """Time spent training up to the last checkpoint, over all sessions."""

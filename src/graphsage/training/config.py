@@ -10,6 +10,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from graphsage.errors import ConfigError, at_least, one_of, setting, written
+from graphsage.evaluation.metrics import METRICS, Metric
 
 if TYPE_CHECKING:  # they import torch, and `graphsage train --help` reads this module
     from graphsage.model.encoder import EncoderConfig
@@ -41,9 +42,9 @@ Without a form, the paper's settings apply except for the cap: no edge is remove
 NO_CAP = "off"
 
 TASKS: dict[str, dict[str, Any]] = {
-    "supervised": {"epochs": 10, "lr": 0.01},
-    "unsupervised": {"epochs": 1, "lr": 0.0001},
-    "joint": {"epochs": 10, "lr": 0.001},
+    "supervised": {"epochs": 10, "lr": 0.01, "metric": "micro-f1"},
+    "unsupervised": {"epochs": 1, "lr": 0.0001, "metric": None},
+    "joint": {"epochs": 10, "lr": 0.001, "metric": "micro-f1"},
 }
 """The defaults of each task."""
 
@@ -55,6 +56,7 @@ USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "negatives_per_pair": ("task", PAIRS),
     "supervised_weight": ("task", ("joint",)),
     "head_scale": ("task", HEADS),
+    "metric": ("task", HEADS),
     "hidden_dim": ("aggregator", HIDDEN),
     "depth": ("aggregator", HIDDEN),
 }
@@ -66,6 +68,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "cap": (NO_CAP, "row", "symmetric"),
     "inference": ("exact", "sampled"),
     "feature_type": ("float32", "float16", "bfloat16"),
+    "metric": tuple(METRICS),
 }
 """The values of settings that have a fixed list of them."""
 
@@ -133,7 +136,9 @@ class Config:
     clip: float | None = None
     """Clip each gradient entry to this size; 0 does not clip."""
     patience: int | None = None
-    """Stop after this many epochs without a better validation F1, and keep the best weights."""
+    """Stop after this many epochs without a better validation score, and keep the best weights."""
+    metric: str | None = None
+    """Validation score that chooses weights and settings: micro-f1, macro-f1, accuracy, loss, auc or ap."""
     num_walks: int = 50
     """Random walks from each node."""
     walk_length: int = 5
@@ -173,7 +178,8 @@ class Config:
             raise ConfigError(f"{setting('seed')} must be below 2^63; got {self.seed}")
         if self.task == "unsupervised" and self.patience is not None:
             raise ConfigError(
-                f"{setting('patience')} watches validation F1, which unsupervised training does not have; leave it out"
+                f"{setting('patience')} watches a validation score, which unsupervised training does not have; leave "
+                "it out"
             )
         if self.cap == NO_CAP and self.max_degree is not None:
             raise ConfigError(
@@ -204,8 +210,12 @@ class Config:
             del choices["max_degree"]
         if self.task == "unsupervised":
             choices["last_activation"] = False  # docs/design/0003: with ReLU the embeddings collapse under Equation 1
-        filled = {name: value for name, value in choices.items() if getattr(self, name) is None}
+        filled = {name: v for name, v in choices.items() if v is not None and getattr(self, name) is None}
         return dataclasses.replace(self, **filled) if filled else self
+
+    def selection(self) -> Metric:
+        """The score that chooses weights and settings; unsupervised training is scored by its probe's micro F1."""
+        return METRICS[self.metric or TASKS[self.task]["metric"] if self.task in HEADS else "micro-f1"]
 
     def encoder(self) -> "EncoderConfig":
         """The part of the settings that shapes the model."""

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from graphsage.errors import ConfigError
+from graphsage.evaluation.metrics import Metric
 from graphsage.execution.adam import Adam
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.execution.step import make_step
@@ -96,10 +97,11 @@ def run_loop(
     step = make_step(objective, module, optimizer, ranks)
     if on_begin is not None:
         on_begin()
+    metric = config.selection()
     epochs, on_gpu = objective.epochs, next(module.parameters()).is_cuda
     total = config.steps or (config.epochs or 1) * epochs.steps
     poll_steps = GPU_POLL_STEPS if on_gpu and ranks.count > 1 else 1
-    reporter = Reporter(state, step, epochs, total, REPORT_SECONDS if on_gpu else 0.0, folder, on_event)
+    reporter = Reporter(state, step, epochs, total, REPORT_SECONDS if on_gpu else 0.0, folder, on_event, metric)
 
     def save() -> None:
         reporter.fetch_loss()
@@ -115,13 +117,13 @@ def run_loop(
             reporter.after_step()
             interrupted = state.step % poll_steps == 0 and ranks.any(interrupt.requested)
             if state.step % epochs.steps == 0 or state.step == total:
-                loss, val_f1 = reporter.epoch_loss(), None
+                loss, score = reporter.epoch_loss(), None
                 if validate is not None:
-                    val_f1 = _validated(validate, module, ranks)
-                    _stop_early(state, module, val_f1, reporter.epoch, config.patience)
-                reporter.log_epoch(loss, val_f1)
+                    score = _validated(validate, module, ranks)
+                    _stop_early(state, module, metric, score, reporter.epoch, config.patience)
+                reporter.log_epoch(loss, score)
                 save()
-                reporter.send("epoch", loss, val_f1, reporter.hint(val_f1))
+                reporter.send("epoch", loss, score, reporter.hint(score))
             elif interrupted or reporter.seconds() - state.seconds > CHECKPOINT_SECONDS:
                 save()
             if interrupted and state.step < total:
@@ -134,17 +136,19 @@ def run_loop(
 
 
 def _validated(validate: Callable[[], float], module: nn.Module, ranks: Ranks) -> float:
-    """The validation F1 that rank 0 computes, on every rank."""
+    """The validation score that rank 0 computes, on every rank."""
     module.eval()
-    val_f1 = float(ranks.first(lambda: repr(float(validate())).encode()))
+    score = float(ranks.first(lambda: repr(float(validate())).encode()))
     module.train()
-    return val_f1
+    return score
 
 
-def _stop_early(state: TrainingState, module: nn.Module, val_f1: float, epoch: int, patience: int | None) -> None:
+def _stop_early(
+    state: TrainingState, module: nn.Module, metric: Metric, score: float, epoch: int, patience: int | None
+) -> None:
     """Keep the best weights; stop if the last `patience` epochs did not improve on them. None only keeps the score."""
-    if val_f1 > state.best_f1:
-        state.best_f1, state.best_epoch = val_f1, epoch
+    if metric.better(score, state.best_score):
+        state.best_score, state.best_epoch = score, epoch
         if patience is not None:
             state.best = {name: value.detach().clone() for name, value in module.state_dict().items()}
     elif patience is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from graphsage.atomic import writing
 from graphsage.errors import DataError, setting
+from graphsage.evaluation.metrics import METRICS, Metric
 from graphsage.execution.step import Step
 from graphsage.training.batches import Epochs
 from graphsage.training.checkpoint import TrainingState
@@ -32,7 +33,9 @@ class Event:
     seeds_per_second: float
     seconds: float
     seconds_left: float
-    val_f1: float | None = None
+    val_score: float | None = None
+    metric: str = "F1"
+    """The title of the validation score."""
     hint: str | None = None
     """Advice for the user, in one sentence."""
 
@@ -52,6 +55,7 @@ class Reporter:
     """Minimum seconds between two events of steps."""
     folder: Path | None
     on_event: Callable[[Event], None] | None
+    metric: Metric = METRICS["micro-f1"]
 
     def __post_init__(self) -> None:
         self.session_start = self.last_report = time.monotonic()
@@ -97,17 +101,17 @@ class Reporter:
         self.state.loss_sum, self.state.loss_steps = 0.0, 0
         return loss
 
-    def hint(self, val_f1: float | None) -> str | None:
-        """Advice at the third epoch in a row whose validation F1 is zero. Called once per epoch."""
-        self.epochs_at_zero = self.epochs_at_zero + 1 if val_f1 == 0 else 0
-        if self.epochs_at_zero != HINT_EPOCHS:
+    def hint(self, score: float | None) -> str | None:
+        """Advice at the third epoch in a row that predicts nothing correctly. Called once per epoch."""
+        self.epochs_at_zero = self.epochs_at_zero + 1 if score == 0 else 0
+        if self.metric.name not in ("micro-f1", "macro-f1", "accuracy") or self.epochs_at_zero != HINT_EPOCHS:
             return None
         return (
-            f"validation F1 is 0 after {HINT_EPOCHS} epochs: the model predicts no label correctly; raise "
-            f"{setting('lr')} or {setting('epochs')}, or use {setting('head_scale', True)}"
+            f"validation {self.metric.title} is 0 after {HINT_EPOCHS} epochs: the model predicts no label correctly; "
+            f"raise {setting('lr')} or {setting('epochs')}, or use {setting('head_scale', True)}"
         )
 
-    def send(self, kind: str, loss: float, val_f1: float | None = None, hint: str | None = None) -> None:
+    def send(self, kind: str, loss: float, score: float | None = None, hint: str | None = None) -> None:
         if self.on_event is None:
             if hint is not None:
                 warnings.warn(hint, stacklevel=4)
@@ -124,15 +128,16 @@ class Reporter:
             seeds_per_second=done * self.epochs.batch_size / max(seconds, 1e-9),
             seconds=self.seconds(),
             seconds_left=seconds / max(done, 1) * (self.total_steps - step),
-            val_f1=val_f1,
+            val_score=score,
+            metric=self.metric.title,
             hint=hint,
         )
         self.on_event(event)
 
-    def log_epoch(self, loss: float, val_f1: float | None) -> None:
+    def log_epoch(self, loss: float, score: float | None) -> None:
         if self.folder is None:
             return
-        record = {"epoch": self.epoch, "step": self.state.step, "loss": loss, "val_f1": val_f1}
+        record = {"epoch": self.epoch, "step": self.state.step, "loss": loss, "val_score": score}
         with writing(self.folder / LOG), (self.folder / LOG).open("a", encoding="utf-8") as file:
             file.write(json.dumps(record | {"seconds": round(self.seconds(), 3)}) + "\n")
 

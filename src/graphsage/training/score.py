@@ -1,13 +1,15 @@
 """Train with some settings and score the model: the unit of every sweep."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from graphsage.errors import DataError
+from graphsage.evaluation.metrics import METRICS, Metric
 from graphsage.tables.spec import TableSpec
+from graphsage.training.config import Config
 from graphsage.training.trials import Result, Trial
 
 if TYPE_CHECKING:
@@ -16,29 +18,38 @@ if TYPE_CHECKING:
     from graphsage.graph.split import Split
 
 
+def metric_of(settings: Mapping[str, Any]) -> Metric:
+    """The score that `settings` choose a model by."""
+    given = {name: settings[name] for name in ("task", "metric") if settings.get(name) is not None}
+    return Config.from_dict(given).selection()
+
+
 @dataclass(frozen=True)
 class Score:
-    """Micro and macro F1 of each part by exact inference, and micro F1 by sampled inference if that was measured.
-    Choices are made on validation; test is only reported."""
+    """The chosen score and macro F1 of each part by exact inference, and the chosen score by sampled inference if that
+    was measured. The chosen one is the setting `metric`, micro F1 by default. Choices are made on validation; test is
+    only reported."""
 
     settings: dict[str, Any]
     exact: dict[str, tuple[float, float]]
     sampled: dict[str, float]
     curve: tuple[float, ...]
-    """Validation micro F1 after each epoch."""
+    """The validation score after each epoch."""
     train_seconds: float
 
     @property
     def val(self) -> float:
-        """Validation micro F1 of the final weights: the best ones with early stopping, else the last ones; of the probe
+        """Validation score of the final weights: the best ones with early stopping, else the last ones; of the probe
         if training reports no scores (unsupervised)."""
         if not self.curve:
             return self.exact["val"][0]
-        return max(self.curve) if self.settings.get("patience") else self.curve[-1]
+        return (
+            max(self.curve, key=metric_of(self.settings).ascending) if self.settings.get("patience") else self.curve[-1]
+        )
 
     @property
     def test(self) -> float | None:
-        """Test micro F1 by the model's own type of inference; None if it was not measured."""
+        """Test score by the model's own type of inference; None if it was not measured."""
         if self.settings.get("inference") == "sampled" and "test" in self.sampled:
             return self.sampled["test"]
         return self.exact["test"][0] if "test" in self.exact else None
@@ -59,9 +70,10 @@ class Scorer:
         parts: Sequence[str] = ("val", "test"),
         on_epoch: Callable[[int, float], None] | None = None,
     ) -> Score:
-        """Train once and score `parts`. `on_epoch(epoch, validation F1)` may raise to end training early."""
+        """Train once and score `parts`. `on_epoch(epoch, validation score)` may raise to end training early."""
         import torch
 
+        from graphsage.inference.model import score_of
         from graphsage.training.progress import Event
         from graphsage.training.train import train
 
@@ -71,28 +83,32 @@ class Scorer:
         curve: list[float] = []
 
         def watch(event: Event) -> None:
-            if event.val_f1 is not None:
-                curve.append(event.val_f1)
+            if event.val_score is not None:
+                curve.append(event.val_score)
                 if on_epoch is not None:
-                    on_epoch(event.epoch, event.val_f1)
+                    on_epoch(event.epoch, event.val_score)
 
         began = time.monotonic()
         model = train(graph, split, device=self.device, on_event=watch, **settings)
         seconds = time.monotonic() - began
-        exact = model.evaluate_parts(graph, split, parts, inference="exact") if parts else {}
+        metric = metric_of(settings)
+        exact = model.answers(graph, split, parts, inference="exact") if parts else {}
         # Without a head each of these fits a probe, minutes for PPI's 121 labels: once is enough.
         again = model.head is not None and parts
-        sampled = model.evaluate_parts(graph, split, parts, inference="sampled") if again else {}
-        both = {part: (f1.micro, f1.macro) for part, f1 in exact.items()}
-        micro = {part: f1.micro for part, f1 in sampled.items()}
-        return Score(settings, both, micro, tuple(curve), seconds)
+        sampled = model.answers(graph, split, parts, inference="sampled") if again else {}
+        both = {part: (score_of(metric, made), score_of(METRICS["macro-f1"], made)) for part, made in exact.items()}
+        one = {part: score_of(metric, made) for part, made in sampled.items()}
+        return Score(settings, both, one, tuple(curve), seconds)
 
     def __call__(self, settings: dict[str, Any], report: Callable[[int, float], None]) -> float:
-        """Validation F1, also reported after each epoch, without scoring test."""
-        return self.score(settings, ("val",) if settings.get("task") == "unsupervised" else (), report).val
+        """Validation score, also reported after each epoch, without scoring test. For both, higher is better."""
+        metric = metric_of(settings)
+        parts = ("val",) if settings.get("task") == "unsupervised" else ()
+        found = self.score(settings, parts, lambda epoch, score: report(epoch, metric.ascending(score)))
+        return metric.ascending(found.val)
 
     def result(self, trial: Trial) -> Result:
-        """The scores of chosen settings: test F1 too if the split has test nodes."""
+        """The scores of chosen settings: test too if the split has test nodes."""
         found = self.score(dict(trial.settings), labeled_parts(self.data, self.split))
         return {"val": found.val, "test": found.test, "curve": list(found.curve), "train_seconds": found.train_seconds}
 
@@ -117,11 +133,11 @@ def labeled_parts(data: str | TableSpec, split_name: str | None) -> tuple[str, .
     """Those of val and test that have labeled nodes. Without any in val there is nothing to choose settings by."""
     graph, split = opened(data, split_name)
     if graph.labels is None:
-        raise DataError("settings are chosen by F1 on validation nodes, and the data has no labels; give some")
+        raise DataError("settings are chosen by a score on validation nodes, and the data has no labels; give some")
     found = tuple(part for part in ("val", "test") if len(graph.labeled(split.nodes(part))))
     if "val" not in found:
         raise DataError(
-            "settings are chosen by F1 on validation nodes, and the split has no labeled one; use another "
+            "settings are chosen by a score on validation nodes, and the split has no labeled one; use another "
             "split, such as random"
         )
     return found

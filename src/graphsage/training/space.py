@@ -112,6 +112,8 @@ class Space:
             raise ConfigError(
                 f"space: seed is not a setting to choose; {setting('seeds')} repeats the winner with several seeds"
             )
+        if "metric" in self.axes:
+            raise ConfigError("space: metric compares the trials and must be the same in all; set it above [space]")
         for name, axis in self.axes.items():
             if name in self.fixed:
                 raise ConfigError(f"{name} is in [space] and also fixed to {self.fixed[name]!r}; leave one of them out")

@@ -27,11 +27,12 @@ from graphsage.inference.feature_placement import place
 from graphsage.inference.model import (
     KEEP_BYTES,
     OWN_SPLIT,
+    Answers,
     Model,
-    f1_of,
     graph_bytes,
     input_tables,
     neighbor_lists,
+    score_of,
     with_known_classes,
 )
 from graphsage.model.encoder import Encoder
@@ -78,11 +79,11 @@ def train(
         warnings.warn(sentence, DataWarning, stacklevel=2)
     run = set_up(data, split, config, choose_device(device), about or {}, ranks)
     model, folder = run.model, None if out is None or ranks.rank else Path(out)
-    validate = _validator(model, run.graph, run.split)
+    validate = _validator(config, model, run.graph, run.split)
     if config.patience is not None and validate is None:
         raise ConfigError(
-            f"{setting('patience')} watches validation F1, and the split has no labeled validation node; leave it out, "
-            "or use another split"
+            f"{setting('patience')} watches a validation score, and the split has no labeled validation node; leave it "
+            "out, or use another split"
         )
     kept: list[str] = []
 
@@ -113,7 +114,8 @@ def train(
     model.about["training"] = {
         "steps": state.step,
         "seconds": round(state.seconds, 3),
-        "best_val_f1": state.best_f1 if state.best_f1 >= 0 else None,
+        "metric": None if validate is None else config.metric,
+        "best_val_score": state.best_score,
     }
     model._drawn, model._trained = None, (run.given, run.split)
     if folder is not None:
@@ -318,15 +320,20 @@ def _vocabulary(graph: Graph, nodes: Tensor) -> tuple[tuple[str, ...] | None, in
     return known, len(known)
 
 
-def _validator(model: Model, graph: Graph, split: Split) -> Callable[[], float] | None:
-    """Micro F1 on the validation nodes in the graph without test nodes, by the model's inference mode."""
+def _validator(config: Config, model: Model, graph: Graph, split: Split) -> Callable[[], float] | None:
+    """The chosen score of the validation nodes in the graph without test nodes, by the model's inference mode."""
     if model.head is None or graph.labels is None:
         return None
     nodes = graph.labeled(split.nodes("val").to(graph.labels.device))
     if not len(nodes):
         return None
     seen, truth = without_test_nodes(graph, split), graph.labels[nodes]
-    return lambda: f1_of(truth, model.predict(seen, nodes)).micro
+
+    def validate() -> float:
+        p = model.predict_proba(seen, nodes)
+        return score_of(config.selection(), Answers(truth, model.decide(p), p))
+
+    return validate
 
 
 def _identity(config: Config, model: Model, data: TrainingData) -> str:
