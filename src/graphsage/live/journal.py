@@ -106,6 +106,7 @@ class Journal:
         """At most `limit` changes after number `after`, verified against the check of that one. The page ends early
         after `size` bytes."""
         rows: list[tuple[int, bytes, bytes, bytes]] = []
+        last = self.sequence  # a change that is journaled from now on may be missing from `rows`
         try:
             with self._guard:
                 anchor = self._connection.execute("SELECT checked FROM journal WHERE sequence = ?", (after,)).get
@@ -118,7 +119,7 @@ class Journal:
                         break
         except apsw.Error as error:
             raise self._damaged(error) from error
-        if anchor is None or (not rows and after < self.sequence) or (rows and rows[0][0] != after + 1):
+        if anchor is None or (not rows and after < last) or (rows and rows[0][0] != after + 1):
             raise ChangesGoneError(f"the journal no longer has the changes after number {after}")
         self._chain(after, anchor, rows)
         return [(number, Change.decode(body, floats)) for number, body, floats, _ in rows]

@@ -7,7 +7,6 @@ from hashlib import blake2b
 import numpy as np
 
 from graphsage.errors import NodeStateError
-from graphsage.live.change import Change
 from graphsage.live.overlay import Overlay
 
 
@@ -30,7 +29,7 @@ def node_state(overlay: Overlay, id: str) -> str | None:
 @dataclass(eq=False)
 class Expected:
     """What must be true of a node when a change is made: whether it exists, and which of `states` it is in; None if
-    that does not matter. The writing thread sets `state` to the node's state right after the change."""
+    that does not matter. `state` becomes the node's state right after the change."""
 
     id: str
     exists: bool | None = None
@@ -44,9 +43,5 @@ class Expected:
         if self.states is not None and node_state(overlay, self.id) not in self.states:
             raise NodeStateError("the node has changed; read it again")
 
-
-def named_nodes(change: Change) -> set[str | None]:
-    """The nodes whose states a change may affect; None stands for unnamed ones, the neighbors of a deleted node."""
-    ends = [end for pair in (*change.edges, *change.removed_edges) for end in pair]
-    rest: list[str | None] = [None] if change.removed_nodes else []
-    return {*(node.id for node in change.nodes), *ends, *change.removed_nodes, *rest}
+    def note(self, overlay: Overlay) -> None:
+        self.state = node_state(overlay, self.id)

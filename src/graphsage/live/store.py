@@ -22,7 +22,7 @@ from graphsage.live.generation import Generation, open_generation, with_text_ids
 from graphsage.live.journal import JOURNAL, START, Journal, open_journal
 from graphsage.live.manifest import Manifest, clean, is_store, lock_store, read_manifest, write_manifest
 from graphsage.live.materialize import whole
-from graphsage.live.node_state import Expected, named_nodes, node_state
+from graphsage.live.node_state import Expected
 from graphsage.live.overlay import Overlay
 
 GROUP = 256  # changes journaled with one fsync at most
@@ -154,56 +154,49 @@ class LiveGraph:
                 return
 
     def _write(self, group: list[_Item]) -> None:
-        while group:
-            group = self._write_first(group)
-
-    def _write_first(self, group: list[_Item]) -> list[_Item]:
-        """Write a group up to the first change whose node's state the changes before it affect; return the rest."""
-        checker, good, touched, seen = Checker(self._overlay), list[_Item](), set[str | None](), 0
-        for place, item in enumerate(group):
-            change, expected, done = item
+        """Write a group. A change that expects a state is journaled alone, so that it sees all changes before it."""
+        start = 0
+        for place, (_, expected, _) in enumerate(group):
             if expected is not None:
-                for earlier, _, _ in good[seen:]:
-                    touched |= named_nodes(earlier)
-                seen = len(good)
-                if touched & {expected.id, None}:
-                    self._commit(good)
-                    return group[place:]
+                self._write_together(group[start:place])
+                self._write_together(group[place : place + 1])
+                start = place + 1
+        self._write_together(group[start:])
+
+    def _write_together(self, group: list[_Item]) -> None:
+        checker, good = Checker(self._overlay), []
+        for change, expected, done in group:
             if not done.set_running_or_notify_cancel():  # cancelled; otherwise it can no longer be cancelled
                 continue
             try:
                 if expected is not None:
                     expected.check(self._overlay)
                 checker.check(change)
-                good.append(item)
+                good.append((change, done))
             except GraphSageError as error:
                 done.set_exception(error)
             except Exception as error:  # an unforeseen error must not end the writing thread
                 done.set_exception(error)
-        self._commit(good)
-        return []
-
-    def _commit(self, good: list[_Item]) -> None:
         if not good:
             return
         fault("write.checked")
         try:
-            last, _ = self._journal.append([change for change, _, _ in good])
+            last, _ = self._journal.append([change for change, _ in good])
         except Exception as error:
-            for _, _, done in good:
+            for _, done in good:
                 done.set_exception(error)
             return
         fault("write.journaled")
         first = last - len(good) + 1
         with self._guard:
-            for change, expected, _ in good:
+            for change, _ in good:
                 self._overlay.apply(change)
-                if expected is not None:
-                    expected.state = node_state(self._overlay, expected.id)
             self._sequence = last
             generation = self.manifest.generation
         fault("write.applied")
-        for number, (_, _, done) in enumerate(good, first):
+        if group[-1][1] is not None:
+            group[-1][1].note(self._overlay)
+        for number, (_, done) in enumerate(good, first):
             done.set_result(Version(generation, number))
 
     # Upkeep
