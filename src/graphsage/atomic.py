@@ -1,5 +1,6 @@
 """Files and folders are written atomically: under a temporary name in the same folder, then renamed."""
 
+import logging
 import os
 import shutil
 import tempfile
@@ -8,6 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from graphsage.errors import OutputError
+
+_log = logging.getLogger("graphsage")
+_warned: set[Path] = set()
 
 
 @contextmanager
@@ -98,3 +102,14 @@ def writing(path: Path) -> Iterator[None]:
         raise OutputError(
             f"cannot write {path}: {reason}; nothing was left behind, choose a folder with space that you may write to"
         ) from error
+
+
+@contextmanager
+def caching(path: Path) -> Iterator[None]:
+    """Within the block, trouble with the disk is a warning, once per `path`: a cache only saves time."""
+    try:
+        yield
+    except OSError as error:
+        if path not in _warned:
+            _warned.add(path)
+            _log.warning("%s is not kept, and is computed again next time: %s", path, error)

@@ -8,6 +8,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from command_line import SMALL, Command
+from graphsage.checksummed_json import read_checksummed, write_checksummed
 from graphsage.inference.fingerprint import checksum
 
 
@@ -76,9 +77,9 @@ def test_a_missing_tensor_is_named(graphsage: Command, copy: Path) -> None:
     tensors.pop("head.linear.bias")
     save_file(tensors, file)
     assert "model.safetensors" in graphsage("evaluate", copy).error
-    config = json.loads((copy / "config.json").read_text())
-    config["sha256"]["model.safetensors"] = checksum(file)
-    (copy / "config.json").write_text(json.dumps(config))
+    config = read_checksummed(copy / "config.json")
+    config["files"]["model.safetensors"] = checksum(file)
+    write_checksummed(copy / "config.json", config)
     assert "lacks the tensor 'head.linear.bias'" in graphsage("evaluate", copy).error
 
 
@@ -87,7 +88,7 @@ def test_a_missing_file_of_a_bundle_is_named(graphsage: Command, copy: Path) -> 
     assert "lacks model.safetensors" in graphsage("info", copy).error
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": 1}'])
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": 4}'])
 def test_a_damaged_bundle_is_an_error(graphsage: Command, copy: Path, content: str) -> None:
     (copy / "config.json").write_text(content)
     for words in (["evaluate", copy], ["info", copy]):
@@ -106,8 +107,8 @@ def test_a_folder_without_a_model_is_an_error(graphsage: Command, tmp_path: Path
 
 
 def test_a_model_that_forgot_its_data_asks_for_it(graphsage: Command, copy: Path, data: Path) -> None:
-    config = json.loads((copy / "config.json").read_text())
-    (copy / "config.json").write_text(json.dumps(config | {"about": {}, "data": None}))
+    config = read_checksummed(copy / "config.json")
+    write_checksummed(copy / "config.json", config | {"about": {}, "data": None})
     assert "keeps no graph; name the data, or train again" in graphsage("evaluate", copy).error
     assert graphsage("evaluate", copy, data).code == 0
 

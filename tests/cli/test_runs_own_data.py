@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from command_line import Command, N, planted, split
+from graphsage.checksummed_json import read_checksummed, write_checksummed
 from graphsage.cli.main import main
 from graphsage.datasets import tables as table_reader
 from graphsage.datasets.tables import open_tables
@@ -199,9 +200,9 @@ def test_a_reference_refuses_changed_tables(graphsage: Command, tmp_path: Path) 
 
 
 def test_a_run_that_keeps_no_graph_is_refused_in_one_sentence(graphsage: Command, run: Path) -> None:
-    config = json.loads((run / "config.json").read_text())
+    config = read_checksummed(run / "config.json")
     del config["data"]
-    (run / "config.json").write_text(json.dumps(config))
+    write_checksummed(run / "config.json", config)
     assert "keeps no graph; name the data, or train again" in graphsage("evaluate", run).error
 
 

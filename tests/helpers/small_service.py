@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from graphsage.features.columns import Numeric
+from graphsage.features.limits import FeatureLimits, largest_of
 from graphsage.features.pipeline import FeaturePlan, Step
 from graphsage.features.text import TfidfSvd
 from graphsage.graph.build import from_edges
@@ -56,7 +57,9 @@ def small_model(seed: int = 0, **changes: Any) -> tuple[Model, Any]:
     fitted, x = plan.fit(columns(), np.arange(N))
     torch.manual_seed(seed)
     encoder = Encoder(EncoderConfig(dim=8, num_layers=2), x.shape[1]).eval()
-    options = {"class_names": KINDS, "features": fitted, "seed": seed, "about": {"data": "small"}, **changes}
+    limits = FeatureLimits(largest_of([torch.from_numpy(x)], torch.arange(N)))
+    options = {"class_names": KINDS, "features": fitted, "limits": limits, "seed": seed, **changes}
+    options.setdefault("about", {"data": "small"})
     return Model(encoder, ClassHead(8, 3), SamplingConfig(sample_sizes=(3, 2), max_degree=6), **options), x
 
 

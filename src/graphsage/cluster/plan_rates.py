@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from graphsage.atomic import atomic_file
+from graphsage.atomic import atomic_file, caching
 from graphsage.cache_folder import cache_folder
 from graphsage.errors import DataError
 from graphsage.execution.adam import Adam
@@ -105,7 +105,7 @@ def rates_of(config: Config, graph: GraphSize, *, again: bool = False) -> Rates:
     except (OSError, RuntimeError, MemoryError) as error:
         raise DataError(f"this machine cannot be measured: {error}") from error
     # Without a writable cache folder, the next plan measures again.
-    with contextlib.suppress(OSError), atomic_file(path) as temporary:
+    with caching(path), atomic_file(path) as temporary:
         temporary.write_text(json.dumps({**key, "rates": asdict(rates)}, indent=1) + "\n", encoding="utf-8")
     return rates
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsage.atomic import atomic_file
+from graphsage.atomic import atomic_file, caching
 from graphsage.cache_folder import cache_folder
-from graphsage.errors import BundleError, OutputError
+from graphsage.errors import BundleError
 from graphsage.features.pipeline import fit_one as fit_now
 from graphsage.features.pipeline import restore
 from graphsage.features.recipe import Columns, Fitted, Floats, Recipe, Rows
@@ -66,11 +66,8 @@ def _write(path: Path, fitted: Fitted, features: Floats) -> None:
     described = json.dumps(config)
     arrays = {**arrays, "features": features}
     checksum = _checksum(described, arrays.items())
-    try:
-        with atomic_file(path) as temporary:
-            temporary.write_bytes(save(arrays, metadata={"config": described, "sha256": checksum}))
-    except OutputError:
-        pass
+    with caching(path), atomic_file(path) as temporary:
+        temporary.write_bytes(save(arrays, metadata={"config": described, "sha256": checksum}))
 
 
 def _read(path: Path, num_nodes: int) -> Made | None:

@@ -1,32 +1,40 @@
 """A model on disk: `config.json` + `model.safetensors` (+ `features.json`, `features.safetensors`).
 
-Nothing in it executes."""
+Nothing in it executes. `config.json` holds checksums of itself and of the other files. Only regular files are read.
+"""
 
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from safetensors import SafetensorError
-from safetensors.numpy import load_file as load_arrays
+from safetensors.numpy import load as arrays_from_bytes
 from safetensors.numpy import save as arrays_as_bytes
-from safetensors.torch import load_file
+from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as tensors_as_bytes
 from torch import Tensor, nn
 
 from graphsage.atomic import atomic_file
+from graphsage.checksummed_json import CHECKSUM, verified, write_checksummed
 from graphsage.errors import BundleError, ConfigError
+from graphsage.features.limits import FeatureLimits
 from graphsage.features.pipeline import FittedFeatures
 from graphsage.inference.fingerprint import checksum
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.model.heads import ClassHead
+from graphsage.regular_files import JSON_BYTES, parse_json, read_regular
 from graphsage.sampling.minibatch import SamplingConfig
 from graphsage.version import __version__
 
 if TYPE_CHECKING:
     from graphsage.inference.model import Model
 
-FORMAT = 3  # 3: the degree cap is keyed by node ids
+FORMAT = 4  # 4: config.json has a checksum of itself, and limits of features
+_FILES = ("model.safetensors", "features.json", "features.safetensors")
+_ADVICE = "copy the run again, or train the model again"
 _PLAIN = ("inference", "degree_features", "multilabel", "seed", "about")  # attributes of a Model as JSON values
 
 
@@ -38,6 +46,8 @@ def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
     tensors = {f"encoder.{name}": value for name, value in encoder.state_dict().items()}
     if head is not None:
         tensors |= {f"head.{name}": value for name, value in head.state_dict().items()}
+    if model.limits is not None:
+        tensors["limits.largest"] = model.limits.largest
     with atomic_file(folder / "model.safetensors") as temporary:
         plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         temporary.write_bytes(tensors_as_bytes(plain))
@@ -60,22 +70,18 @@ def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
         else {"num_classes": head.linear.out_features, "scale": head.log_scale is not None},
         "sampling": dataclasses.asdict(model.sampling),
         **{name: getattr(model, name) for name in (*_PLAIN, "class_names")},
+        "limits": None if model.limits is None else {"multiple": model.limits.multiple},
         "data": data,
-        "sha256": {name: checksum(folder / name) for name in files},
+        "files": {name: checksum(folder / name) for name in files},
     }
-    with atomic_file(folder / "config.json") as temporary:
-        temporary.write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_checksummed(folder / "config.json", config)
 
 
 def load_bundle(folder: Path) -> "Model":
     from graphsage.inference.model import Model
 
     config = read_config(folder)
-    for name, expected in config["sha256"].items():
-        if not (folder / name).exists():
-            raise BundleError(f"{folder} lacks {name}; the bundle is not whole, copy or train it again")
-        if checksum(folder / name) != expected:
-            raise BundleError(f"{folder / name} is not the file config.json was written with; copy or train it again")
+    files = _read_files(folder, config["files"])
     try:
         encoder_config = EncoderConfig(**config["encoder"])
         sampling = SamplingConfig(**{**config["sampling"], "sample_sizes": tuple(config["sampling"]["sample_sizes"])})
@@ -91,10 +97,11 @@ def load_bundle(folder: Path) -> "Model":
         if isinstance(error, ConfigError):
             raise BundleError(f"{folder / 'config.json'}: {error} (register your own aggregators first)") from error
         raise BundleError(f"{folder / 'config.json'} is damaged ({error!r}); train the model again") from error
-    tensors = _tensors(folder / "model.safetensors")
+    tensors = _tensors(folder / "model.safetensors", files["model.safetensors"])
     _fill(encoder, tensors, "encoder.", folder)
     if head is not None:
         _fill(head, tensors, "head.", folder)
+    features, limits = _features(folder, files), _limits(folder, config["limits"], tensors)
     if tensors:
         raise BundleError(f"{folder / 'model.safetensors'} holds a tensor {min(tensors)!r} the model does not have")
     encoder.eval()
@@ -102,7 +109,8 @@ def load_bundle(folder: Path) -> "Model":
         encoder=encoder,
         head=head,
         sampling=sampling,
-        features=_features(folder, config),
+        features=features,
+        limits=limits,
         class_names=None if names is None else tuple(names),
         folder=folder.absolute(),
         **rest,
@@ -110,31 +118,50 @@ def load_bundle(folder: Path) -> "Model":
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """`config.json` of a bundle, refused if it has another format."""
+    """`config.json` of a bundle, refused if it has another format or was damaged."""
     path = folder / "config.json"
     if not folder.exists():
         raise BundleError(f"{folder} does not exist")
     try:
-        config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        text = read_regular(path, BundleError, JSON_BYTES)
+        config: dict[str, Any] = parse_json(text)
         version = int(config["format"])
-        config["sha256"].items()
+        if version == FORMAT and not (isinstance(config.get(CHECKSUM), str) and isinstance(config.get("files"), dict)):
+            raise ValueError("checksums are missing")
     except FileNotFoundError:
         raise BundleError(f"{folder} is not a model bundle: config.json is missing") from None
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise BundleError(f"{path} is damaged ({error!r}); train the model again") from error
+        if isinstance(error, BundleError):
+            raise
+        raise BundleError(f"{path} is damaged ({error!r}); {_ADVICE}") from error
     if version != FORMAT:
         raise BundleError(
             f"{folder} was written by graphsage {config.get('graphsage', '?')} in bundle format {version}, and this "
             f"version reads format {FORMAT}; {'upgrade graphsage' if version > FORMAT else 'train the model again'}"
         )
-    return config
+    return verified(text, str(path), BundleError, _ADVICE)
 
 
-def _tensors(path: Path) -> dict[str, Tensor]:
+def _read_files(folder: Path, sums: dict[str, str]) -> dict[str, bytes]:
+    """The files that `config.json` names, if they are those that were written with it."""
+    contents = {}
+    for name, expected in sums.items():
+        if name not in _FILES:
+            raise BundleError(f"{folder / 'config.json'} names the file {name!r}, which no bundle has; {_ADVICE}")
+        try:
+            contents[name] = read_regular(folder / name, BundleError)
+        except FileNotFoundError:
+            raise BundleError(f"{folder} lacks {name}; the bundle is not whole, {_ADVICE}") from None
+        if hashlib.sha256(contents[name]).hexdigest() != expected:
+            raise BundleError(f"{folder / name} is not the file config.json was written with; {_ADVICE}")
+    return contents
+
+
+def _tensors(path: Path, content: bytes) -> dict[str, Tensor]:
     try:
-        return dict(load_file(path))
-    except (SafetensorError, OSError, ValueError) as error:
-        raise BundleError(f"{path} is damaged ({error}); copy or train the model again") from error
+        return dict(tensors_from_bytes(content))
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise BundleError(f"{path} is damaged ({error}); {_ADVICE}") from error
 
 
 def _fill(module: nn.Module, tensors: dict[str, Tensor], prefix: str, folder: Path) -> None:
@@ -148,12 +175,21 @@ def _fill(module: nn.Module, tensors: dict[str, Tensor], prefix: str, folder: Pa
         value.copy_(tensor)
 
 
-def _features(folder: Path, config: dict[str, Any]) -> FittedFeatures | None:
-    if "features.json" not in config["sha256"]:
+def _features(folder: Path, files: dict[str, bytes]) -> FittedFeatures | None:
+    if "features.json" not in files:
         return None
     try:
-        settings = json.loads((folder / "features.json").read_text(encoding="utf-8"))
-        arrays = load_arrays(folder / "features.safetensors")
-    except (ValueError, OSError, SafetensorError) as error:
-        raise BundleError(f"the features of {folder} are damaged ({error}); train the model again") from error
+        settings = parse_json(files["features.json"])
+        arrays = arrays_from_bytes(files["features.safetensors"])
+    except (ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise BundleError(f"the features of {folder} are damaged ({error}); {_ADVICE}") from error
     return FittedFeatures.from_state(settings, arrays)
+
+
+def _limits(folder: Path, about: dict[str, float] | None, tensors: dict[str, Tensor]) -> FeatureLimits | None:
+    largest = tensors.pop("limits.largest", None)
+    if about is None or largest is None:
+        return None
+    if largest.dim() != 1 or not bool(torch.isfinite(largest).all()):
+        raise BundleError(f"{folder / 'model.safetensors'}: the limits of features are damaged; {_ADVICE}")
+    return FeatureLimits(largest, about["multiple"])

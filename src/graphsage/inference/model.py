@@ -16,6 +16,7 @@ from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.evaluation.metrics import Metric
 from graphsage.evaluation.probe import Probe
 from graphsage.features.degree import degree_features
+from graphsage.features.limits import FeatureLimits
 from graphsage.features.pipeline import FittedFeatures
 from graphsage.graph.build import check_graph
 from graphsage.graph.cap import cap_degrees
@@ -58,6 +59,8 @@ class Model:
     multilabel: bool = False
     class_names: tuple[str, ...] | None = None
     features: FittedFeatures | None = None
+    limits: FeatureLimits | None = None
+    """Values of features beyond these are refused in new rows; None sets no limits."""
     seed: int = 0
     about: dict[str, Any] = field(default_factory=dict)
     """Where it comes from: the training settings, the data's name and split."""
@@ -176,7 +179,8 @@ class Model:
         from graphsage.inference.new_rows import attach
         from graphsage.inference.run_data import table_spec
 
-        attached = attach(graph, self.features, new_nodes, new_edges, table_spec(self.about), new_vectors)
+        spec = table_spec(self.about)
+        attached = attach(graph, self.features, new_nodes, new_edges, spec, new_vectors, self.limits)
         if attached.ignored:
             names = ", ".join(map(repr, attached.ignored))
             warnings.warn(
@@ -193,7 +197,7 @@ class Model:
                 f"train it with {setting('task', 'supervised')}"
             )
         self.head.eval()
-        scores = self.head(z.to(self.device)).cpu()
+        scores = check_finite(self.head(z.to(self.device)).cpu())
         return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)
 
     def predict(
@@ -384,7 +388,7 @@ def check_finite(z: Tensor, nodes: Tensor | None = None) -> Tensor:
     if len(odd):
         first = int(odd[0] if nodes is None else nodes[odd[0]])
         raise DataError(
-            f"the vectors of {len(odd)} nodes overflowed, first that of node {first}; look for huge features of the "
+            f"the results of {len(odd)} nodes overflowed, first that of node {first}; look for huge features of the "
             "node and its neighbors"
         )
     return z

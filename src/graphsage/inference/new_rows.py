@@ -15,6 +15,7 @@ from torch import Tensor
 
 from graphsage.datasets.file_readers import read_vector_file
 from graphsage.errors import DataError, DataWarning, setting
+from graphsage.features.limits import FeatureLimits
 from graphsage.features.pipeline import FittedFeatures
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
@@ -46,12 +47,14 @@ def attach(
     new_edges: Any = None,
     spec: TableSpec | None = None,
     new_vectors: Any = None,
+    limits: FeatureLimits | None = None,
 ) -> Attached:
     """`base` with new nodes and edges from tables (paths, or pandas, polars, Arrow or a dict of columns).
 
     Edges may join new and old nodes, and new ones among themselves. `base` has features by the same recipes as the
     model; None makes a graph of the new rows alone. `spec` is what the training tables' columns mean. `new_vectors` are
     matrices of the new nodes, arrays or `.npy` or `.npz` files, in place of the files that the model was trained with.
+    New features beyond `limits` are refused.
     """
     spec = TableSpec(edges="edges") if spec is None else spec
     nodes = None if new_nodes is None else as_table(new_nodes, "new_nodes", spec.delimiter)
@@ -64,7 +67,7 @@ def attach(
     ignored: tuple[str, ...] = ()
     fresh, features = None, None
     if nodes is not None:
-        fresh, features, ignored = _read_nodes(nodes, base, fitted, known, spec, new_vectors)
+        fresh, features, ignored = _read_nodes(nodes, base, fitted, known, spec, new_vectors, limits)
     elif new_vectors is not None:
         raise DataError(f"{setting('new_vectors')} describe new nodes; give {setting('new_nodes')} too")
     everyone = known if fresh is None else fresh if known is None else pa.concat_arrays([known, fresh])
@@ -101,7 +104,13 @@ def _warn_of_unattached(pairs: npt.NDArray[np.int64], old: int, new: int) -> Non
 
 
 def _read_nodes(
-    table: Table, base: Graph | None, fitted: FittedFeatures | None, known: Any, spec: TableSpec, new_vectors: Any
+    table: Table,
+    base: Graph | None,
+    fitted: FittedFeatures | None,
+    known: Any,
+    spec: TableSpec,
+    new_vectors: Any,
+    limits: FeatureLimits | None,
 ) -> tuple[Any, npt.NDArray[np.float32] | None, tuple[str, ...]]:
     """Ids, features and columns that were not looked at."""
     name = _named(table, spec.id, ID, "id")
@@ -139,6 +148,10 @@ def _read_nodes(
             features = values.vectors(found[FEATURES], FEATURES, base.num_features)
         elif fitted is not None:
             features = fitted.transform(found)
+        far = None if limits is None or features is None else limits.beyond(features)
+        if far is not None and limits is not None:
+            column, problem = limits.refusal(far, fitted)
+            raise CellError(column, far.row, f"(node {fresh[far.row].as_py()!r:.60}) {problem}; correct it")
     used = {name, *needed, *spec.columns}
     return fresh, features, tuple(column for column in table.names if column not in used)
 

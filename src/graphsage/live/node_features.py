@@ -33,7 +33,7 @@ class NodeFeatures:
     """New nodes are given by the columns of the model's features, or by the features themselves."""
 
     def __init__(self, model: Model) -> None:
-        self._fitted = model.features
+        self._fitted, self._limits = model.features, model.limits
         self.columns = () if model.features is None else model.features.columns
         self.width = model.encoder.in_dim - (1 + BINS if model.degree_features else 0)
 
@@ -49,7 +49,17 @@ class NodeFeatures:
         if asked:
             for row, vector in zip(asked, self._transformed(asked, attributes), strict=True):
                 made[row] = vector
+        self._refuse_far(made)
         return made
+
+    def _refuse_far(self, made: list[Floats | None]) -> None:
+        rows = [row for row, vector in enumerate(made) if vector is not None]
+        if self._limits is None or not rows:
+            return
+        far = self._limits.beyond(np.stack([vector for vector in made if vector is not None]))
+        if far is not None:
+            column, problem = self._limits.refusal(far, self._fitted)
+            raise RowError(rows[far.row], f"column {column!r} {problem}")
 
     def _ready(self, row: int, vector: Any) -> Floats:
         if np.shape(vector) != (self.width,):

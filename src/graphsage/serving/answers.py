@@ -61,7 +61,8 @@ AT_THE_LIMIT = retry(429, "the service is at its limit; try again after a pause"
 
 
 def json_response(content: Any, status: int = 200) -> Response:
-    return Response(to_json(content), status, media_type="application/json")
+    # Results are checked before. A number that is not finite anywhere else is null, since JSON has no word for it.
+    return Response(to_json(content, inf_nan_mode="null"), status, media_type="application/json")
 
 
 def graph_version(version: Version) -> dict[str, int]:

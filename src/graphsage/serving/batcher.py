@@ -137,6 +137,8 @@ class Batcher:
             here = slice(start, start + job.size)
             try:
                 check_finite(z[here])
+                if p is not None:
+                    check_finite(p[here])
             except GraphSageError as error:
                 _fail(job, error)
                 continue

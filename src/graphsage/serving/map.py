@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphsage.atomic import atomic_file
+from graphsage.atomic import atomic_file, caching
 from graphsage.errors import DataError
 from graphsage.graph.storage import load_array
 from graphsage.inference.nearest import Vectors, best, normalized
@@ -126,11 +126,12 @@ def stored_positions(folder: Path, ids: tuple[str, ...], z: Vectors, model: str,
         if old.all() and len(kept) == len(ids):
             return made
         made[~old] = _among(z[~old], z[old], made[old])
-    with atomic_file(path) as temporary, temporary.open("wb") as file:
-        np.save(file, made)
-    with atomic_file(about) as temporary:
-        facts = {"model": model, "method": method, "ids": ids, "sum": _sum(json.dumps(ids).encode(), path)}
-        temporary.write_text(json.dumps(facts), encoding="utf-8")
+    with caching(path):
+        with atomic_file(path) as temporary, temporary.open("wb") as file:
+            np.save(file, made)
+        with atomic_file(about) as temporary:
+            facts = {"model": model, "method": method, "ids": ids, "sum": _sum(json.dumps(ids).encode(), path)}
+            temporary.write_text(json.dumps(facts), encoding="utf-8")
     return made
 
 

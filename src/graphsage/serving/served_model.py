@@ -10,10 +10,13 @@ from torch import Tensor
 
 from graphsage.errors import BundleError
 from graphsage.inference.export import class_names
-from graphsage.inference.model import THRESHOLD, Model, load
+from graphsage.inference.model import THRESHOLD, Model, check_finite, load
 from graphsage.live.adjacency import Cap
 from graphsage.live.embed import LiveEncoder
 from graphsage.live.node_features import NodeFeatures, fingerprint
+from graphsage.live.overlay_view import Target
+from graphsage.live.store import LiveGraph
+from graphsage.regular_files import read_regular
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +48,37 @@ class ServedModel:
 def load_model(run: Path, inference: str | None) -> ServedModel:
     """Load a bundle and refuse one that cannot embed."""
     model = load(run)
-    version = sha256((run / "config.json").read_bytes() + (inference or "").encode()).hexdigest()[:12]
+    config = read_regular(run / "config.json", BundleError)
+    version = sha256(config + (inference or "").encode()).hexdigest()[:12]
     return ready(model, version, inference)
+
+
+def try_out(model: ServedModel, live: LiveGraph, run: Path) -> None:
+    """Embed and classify a node of the live graph and an average new one; refuse a model that fails at it."""
+    encoder = model.encoder
+    with live.reading() as (overlay, _):
+        node = next((row for row in range(overlay.num_rows) if row not in overlay.gone), None)
+        width = overlay.base.graph.num_features
+        average = encoder.encoder.shift[:width].numpy().copy()
+        targets = [] if node is None else [Target(overlay, node)]
+        targets.append(Target(*overlay.visitor(0, average if width else None, [])))
+        if width != model.rows.width:
+            raise BundleError(
+                f"the model in {run} reads {model.rows.width} features per node, and the live graph has {width}; "
+                "create a live graph for it: graphsage live create RUN FOLDER"
+            )
+        compute = encoder.read(targets)
+    try:
+        z = compute()
+        p = encoder.probabilities(z)
+        # The node's own vector may overflow because of a stored value; the average one must not.
+        check_finite(z[-1:])
+        if p is not None:
+            check_finite(p[-1:])
+    except (ValueError, RuntimeError, IndexError, TypeError, KeyError) as error:
+        raise BundleError(
+            f"the model in {run} cannot embed nodes of the live graph ({error}); train it again"
+        ) from error
 
 
 def ready(model: Model, version: str, inference: str | None = None) -> ServedModel:

@@ -10,7 +10,7 @@ from graphsage.live.store import LiveGraph
 from graphsage.serving.batcher import Batcher
 from graphsage.serving.index import IndexUpdater
 from graphsage.serving.metrics import Metrics
-from graphsage.serving.served_model import ServedModel, load_model
+from graphsage.serving.served_model import ServedModel, load_model, try_out
 from graphsage.serving.settings import Settings
 
 
@@ -30,6 +30,11 @@ class Service:
         self.model = load_model(run, inference)
         self._check_features(self.model, read_manifest(folder).features)
         self.live = LiveGraph(folder, self.model.cap)
+        try:
+            try_out(self.model, self.live, run)
+        except BundleError:
+            self.live.close()
+            raise
         self.batcher = Batcher(self.live, lambda: self.model, self.metrics, self.settings.batch)
         self.updater = IndexUpdater(
             self.live, self.batcher, self.settings, self.metrics, lambda: self.model, map_method, folder
@@ -41,6 +46,7 @@ class Service:
         with self._reloading:
             fresh = load_model(self.run, self._inference)
             self._check_features(fresh, self.live.manifest.features)
+            try_out(fresh, self.live, self.run)
             fault("reload.loaded")
 
             def swap() -> None:

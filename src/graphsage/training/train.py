@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from graphsage.datasets.dataset import Dataset
 from graphsage.errors import ConfigError, DataError, DataWarning, setting
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
+from graphsage.features.limits import FeatureLimits, largest_of
 from graphsage.features.scaler import fit_scaler
 from graphsage.graph.build import check_graph
 from graphsage.graph.cap import cap_summary, without_self_loops
@@ -256,11 +257,14 @@ def _new_model(
         if config.task != "unsupervised":
             names, width = _vocabulary(seen, nodes)
             head = ClassHead(config.dim, width, scale=config.head_scale, dropout=config.dropout)
-    if config.standardize and tables:
-        # Rank 0 fits it for all ranks: one pass over the training rows, and the same bits everywhere.
-        scaler = load(ranks.first(lambda: save(_fitted_scaler(tables, nodes))))
-        encoder.shift.copy_(scaler["shift"])
-        encoder.scale.copy_(scaler["scale"])
+    limits = None
+    if tables:
+        # Rank 0 fits them for all ranks: the same bits everywhere.
+        fitted = load(ranks.first(lambda: save(_statistics(tables, nodes, seen.num_features, config.standardize))))
+        limits = FeatureLimits(fitted["largest"]) if seen.num_features else None
+        if config.standardize:
+            encoder.shift.copy_(fitted["shift"])
+            encoder.scale.copy_(fitted["scale"])
     return Model(
         encoder=encoder,
         head=head,
@@ -269,8 +273,15 @@ def _new_model(
         degree_features=use_degrees,
         multilabel=seen.multilabel,
         class_names=names,
+        limits=limits,
         seed=config.seed,
     )
+
+
+def _statistics(tables: list[Tensor], nodes: Tensor, num_features: int, standardize: bool) -> dict[str, Tensor]:
+    """The largest features of the training nodes and, on request, the scaler."""
+    largest = {"largest": largest_of(tables[:1] if num_features else [], nodes)}
+    return largest | _fitted_scaler(tables, nodes) if standardize else largest
 
 
 def _fitted_scaler(tables: list[Tensor], nodes: Tensor) -> dict[str, Tensor]:

@@ -20,6 +20,7 @@ from graphsage.graph.external.row_file import RowFile, RowWriter
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import IntArray, node_key
 from graphsage.graph.storage import load_array
+from graphsage.inference.bundle import read_config
 from graphsage.inference.fingerprint import sampled_fingerprint
 from graphsage.inference.out_of_core.plan import Stage
 
@@ -142,10 +143,10 @@ def graph_identity(folder: Path) -> dict[str, Any]:
 
 def model_identity(bundle: Path) -> dict[str, str]:
     """Checksums of a model's weights and of all that says how they are used."""
-    config = json.loads((bundle / "config.json").read_text(encoding="utf-8"))
+    config = read_config(bundle)
     used = {name: config[name] for name in ("encoder", "in_dim", "sampling", "degree_features", "seed")}
     return {
-        "weights": config["sha256"]["model.safetensors"],
+        "weights": config["files"]["model.safetensors"],
         "settings": hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest(),
     }
 
