@@ -1,6 +1,5 @@
 """A run keeps its graph: commands answer the same after the tables are gone, reordered or edited."""
 
-import json
 import random
 import shutil
 from collections.abc import Iterator

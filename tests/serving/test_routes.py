@@ -1,8 +1,11 @@
 """Every route does what it says, through HTTP."""
 
 import base64
+import errno
 import json
+import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +14,16 @@ import torch
 from starlette.testclient import TestClient
 
 from graphsage.errors import BundleError
+from graphsage.inference.model import Model
+from graphsage.live.change import Change, NodeChange
 from graphsage.live.embed import LiveEncoder
+from graphsage.live.manifest import write_manifest
 from graphsage.live.overlay_view import Target
+from graphsage.model.encoder import Encoder, EncoderConfig
+from graphsage.sampling.minibatch import SamplingConfig
+from graphsage.serving.app import make_app
 from graphsage.serving.service import Service
-from small_service import KINDS, NEW, N, eventually, small_model
+from small_service import KINDS, NEW, N, Small, eventually, small_model
 
 
 def vectors(client: TestClient, **asked: object) -> list[list[float]]:
@@ -262,3 +271,89 @@ def test_the_journal_is_compacted_when_it_is_long(service: Service, client: Test
     eventually(lambda: service.live.version.generation == 2)
     assert service.live.waiting == 0
     assert client.get("/v1/nodes/new-4").status_code == 200
+
+
+@pytest.mark.parametrize("route", ["put", "embed", "predict", "search"])
+def test_wild_features_are_refused_and_poison_nothing(client: TestClient, service: Service, route: str) -> None:
+    eventually(service.updater.caught_up)
+    before = vectors(client, ids=["node-1", "node-4"])
+    width = service.model.rows.width
+    wild = [3e38, -3e38, 1e30, 5001]
+    for node, place in (
+        *(({"id": "wild", "attributes": {"words": "about logic", "size": x}}, "column 'size'") for x in wild),
+        *(({"id": "wild", "features": [x] * width}, "column 'words' number 0") for x in wild[:3]),
+    ):
+        sent = {**node, "edges": NEW["edges"]}
+        if route == "put":
+            answer = client.put("/v1/nodes", json={"nodes": [sent]})
+        elif route == "search":
+            answer = client.post("/v1/search", json={"node": sent})
+        else:
+            answer = client.post(f"/v1/{route}", json={"nodes": [sent]})
+        assert answer.status_code == 422, answer.text
+        said = answer.json()["detail"]
+        assert said.startswith(f"nodes[0]: {place} is beyond "), said
+        assert "1,000 times the largest that the model was trained on" in said
+        assert "e+" not in said.replace("1,000", ""), "a value is repeated"
+    assert vectors(client, ids=["node-1", "node-4"]) == before
+
+
+def test_results_that_are_not_finite_are_refused(
+    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the store was filled without limits, or the head overflows."""
+    wild = np.full(service.model.rows.width, 3e38, np.float32)
+    service.live.apply(Change((NodeChange("wild", wild),), edges=(("node-1", "wild"),)))
+    for route in ("embed", "predict"):
+        answer = client.post(f"/v1/{route}", json={"ids": ["node-1"]})
+        assert answer.status_code == 422
+        assert "overflowed" in answer.json()["detail"]
+    monkeypatch.setattr(LiveEncoder, "probabilities", lambda _, z: torch.full((len(z), 3), torch.nan))
+    answer = client.post("/v1/predict", json={"ids": ["node-20"]})
+    assert answer.status_code == 422
+    assert "overflowed" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("fault", ["wide", "overflows"])
+def test_a_model_that_cannot_embed_a_node_is_refused_at_start_and_at_reload(
+    client: TestClient, service: Service, fault: str
+) -> None:
+    old = service.model.version
+    if fault == "wide":
+        model = Model(Encoder(EncoderConfig(dim=8), 9), None, SamplingConfig(sample_sizes=(3, 2)))
+        object.__setattr__(service.live.manifest, "features", "")  # a store that was made in Python
+    else:
+        model = small_model()[0]
+        with torch.no_grad():
+            model.encoder.scale.fill_(3e38)
+            model.encoder.shift.add_(1)
+    model.save(service.run)
+    sentence = "reads 9 features per node, and the live graph has 6" if fault == "wide" else "cannot embed nodes"
+    with pytest.raises(BundleError, match=sentence):
+        service.reload()
+    assert service.model.version == old
+    assert client.post("/v1/embed", json={"ids": ["node-1"]}).status_code == 200
+    service.close()
+    write_manifest(service.live.folder, service.live.manifest)
+    with pytest.raises(BundleError, match=sentence):
+        Service(service.run, service.live.folder)
+
+
+def test_search_comes_back_when_the_map_cannot_be_kept(
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tempfile.mkstemp", full)
+    copied = small.copy(tmp_path)
+    service = Service(copied.run, copied.graph)
+    try:
+        client = TestClient(make_app(service), raise_server_exceptions=False)
+        eventually(service.updater.caught_up)
+        assert len(client.post("/v1/search", json={"id": "node-0", "k": 5}).json()["results"]) == 5
+        assert client.get("/readyz").json() == {"status": "ready"}
+        assert client.get("/v1/map").status_code == 200
+        assert caplog.text.count("is not kept, and is computed again next time") == 1
+    finally:
+        service.close()

@@ -43,13 +43,14 @@ class FeatureLimits:
         made: Floats = self.__dict__["_bounds"]
         return made
 
-    def beyond(self, x: Floats) -> Beyond | None:
+    def beyond(self, x: Floats | Tensor) -> Beyond | None:
         """The first value of x (N, D) that is beyond its limit or NaN."""
         if x.shape[1] != len(self.bounds):
             return None  # refused by its width elsewhere
         step = max(1, _CHUNK // max(x.shape[1], 1))
         for start in range(0, len(x), step):
-            bad = ~(np.abs(x[start : start + step]) <= self.bounds)
+            part = x[start : start + step]
+            bad = ~(np.abs(part.float().numpy() if isinstance(part, Tensor) else part) <= self.bounds)
             if bad.any():
                 row, column = (int(each) for each in np.argwhere(bad)[0])
                 return Beyond(start + row, column, float(self.bounds[column]))

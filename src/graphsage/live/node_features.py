@@ -102,6 +102,9 @@ def store_from_data(folder: Path, model: Model, data: Dataset, graph: Graph) -> 
     wanted = NodeFeatures(model).width
     if graph.num_features != wanted:
         raise DataError(f"the model was trained on {wanted} features per node; {data.name} has {graph.num_features}")
+    if model.limits is not None and graph.features is not None and (far := model.limits.beyond(graph.features)):
+        column, problem = model.limits.refusal(far, model.features)
+        raise DataError(f"{data.name}: column {column!r} of node {graph.id_of(far.row)!r:.60} {problem}; correct it")
     known, _ = with_known_classes(model, graph, data.name)
     rows = range(data.graph.num_nodes)
     attributes = [{name: plain(column[row]) for name, column in data.columns.items()} for row in rows]

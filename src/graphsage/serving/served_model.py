@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,6 +18,8 @@ from graphsage.live.node_features import NodeFeatures, fingerprint
 from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph
 from graphsage.regular_files import read_regular
+
+_TRIED = 16  # nodes that a model is tried on before it is served
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,27 +57,27 @@ def load_model(run: Path, inference: str | None) -> ServedModel:
 
 
 def try_out(model: ServedModel, live: LiveGraph, run: Path) -> None:
-    """Embed and classify a node of the live graph and an average new one; refuse a model that fails at it."""
+    """Embed and classify some nodes of the live graph and an average new one; refuse a model that fails at it."""
     encoder = model.encoder
     with live.reading() as (overlay, _):
-        node = next((row for row in range(overlay.num_rows) if row not in overlay.gone), None)
         width = overlay.base.graph.num_features
-        average = encoder.encoder.shift[:width].numpy().copy()
-        targets = [] if node is None else [Target(overlay, node)]
-        targets.append(Target(*overlay.visitor(0, average if width else None, [])))
         if width != model.rows.width:
             raise BundleError(
                 f"the model in {run} reads {model.rows.width} features per node, and the live graph has {width}; "
                 "create a live graph for it: graphsage live create RUN FOLDER"
             )
-        compute = encoder.read(targets)
+        rows = np.unique(np.linspace(0, overlay.num_rows - 1, _TRIED).astype(np.int64)).tolist()
+        average = encoder.encoder.shift[:width].numpy().copy() if width else None
+        targets = [Target(overlay, row) for row in rows if row not in overlay.gone]
+        compute = encoder.read([*targets, Target(*overlay.visitor(0, average, []))])
     try:
         z = compute()
         p = encoder.probabilities(z)
-        # The node's own vector may overflow because of a stored value; the average one must not.
-        check_finite(z[-1:])
-        if p is not None:
-            check_finite(p[-1:])
+        results = z if p is None else torch.cat([z, p], dim=1)
+        check_finite(results[-1:])
+        finite = torch.isfinite(results[:-1]).all(dim=1)
+        if targets and not bool(finite.any()):  # some may have huge stored features; requests for them get an error
+            check_finite(results)
     except (ValueError, RuntimeError, IndexError, TypeError, KeyError) as error:
         raise BundleError(
             f"the model in {run} cannot embed nodes of the live graph ({error}); train it again"
