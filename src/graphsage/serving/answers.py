@@ -29,6 +29,8 @@ TITLES = {
     405: "Method not allowed",
     408: "The body came too slowly",
     409: "Conflict",
+    410: "No longer available",
+    412: "The node is not in the expected state",
     413: "The body is too large",
     415: "The body must be JSON",
     422: "The request cannot be carried out",
@@ -60,9 +62,9 @@ def retry(status: int, detail: str) -> Problem:
 AT_THE_LIMIT = retry(429, "the service is at its limit; try again after a pause")
 
 
-def json_response(content: Any, status: int = 200) -> Response:
+def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     # Results are checked before. A number that is not finite anywhere else is null, since JSON has no word for it.
-    return Response(to_json(content, inf_nan_mode="null"), status, media_type="application/json")
+    return Response(to_json(content, inf_nan_mode="null"), status, headers, media_type="application/json")
 
 
 def graph_version(version: Version) -> dict[str, int]:
@@ -74,8 +76,8 @@ def stamp(answer: "Answer") -> dict[str, Any]:
     return {"model": answer.model.version, "graph": graph_version(answer.version)}
 
 
-def changed(model: ServedModel, version: Version) -> Response:
-    return json_response({"model": model.version, "graph": graph_version(version)})
+def changed(model: ServedModel, version: Version, headers: Mapping[str, str] | None = None) -> Response:
+    return json_response({"model": model.version, "graph": graph_version(version)}, headers=headers)
 
 
 def vectors(z: Tensor, encoding: str) -> list[list[float]] | list[str]:
@@ -87,11 +89,11 @@ def vectors(z: Tensor, encoding: str) -> list[list[float]] | list[str]:
     return numbers
 
 
-Endpoint = Callable[[Request, Any], Awaitable[Response]]
+Endpoint = Callable[..., Awaitable[Response]]
 
 
 class JsonRoute(APIRoute):
-    """Parses the body of endpoints `(request, body)`; FastAPI handles all others. /openapi.json describes both."""
+    """Parses the body of endpoints `(request, body, **path)`; FastAPI handles the others and describes all."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         schema = inspect.signature(self.endpoint).parameters.get("body")
@@ -111,6 +113,6 @@ def _handler(endpoint: Endpoint, schema: type[BaseModel]) -> Callable[[Request],
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)
             raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in found]) from None
-        return await endpoint(request, body)
+        return await endpoint(request, body, **request.path_params)
 
     return handle

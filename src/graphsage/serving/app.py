@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from graphsage.errors import DataError, OutputError, StoreError, UnknownNodeError
+from graphsage.errors import DataError, NodeStateError, OutputError, StoreError, UnknownNodeError
 from graphsage.serving import schemas
 from graphsage.serving.answers import TITLES, Problem, problem_body
 from graphsage.serving.keys import ApiKeys
@@ -95,6 +95,10 @@ def _errors(app: FastAPI) -> None:
     @app.exception_handler(UnknownNodeError)
     async def unknown(_: Request, error: UnknownNodeError) -> Response:
         return answer(404, str(error))
+
+    @app.exception_handler(NodeStateError)
+    async def state(_: Request, error: NodeStateError) -> Response:
+        return answer(412, str(error))
 
     @app.exception_handler(DataError)
     async def data(_: Request, error: DataError) -> Response:

@@ -10,13 +10,15 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from graphsage.errors import GraphSageError
-from graphsage.live.change import Change, NodeChange
+from graphsage.errors import GraphSageError, NodeStateError
+from graphsage.live.change import LONGEST_ID, Change, NodeChange
 from graphsage.live.node_features import RowError
+from graphsage.live.node_state import Expected, node_state
 from graphsage.live.store import LiveGraph
 from graphsage.serving import schemas
 from graphsage.serving.answers import JsonRoute, Problem, changed, graph_version, json_response, retry, stamp, vectors
 from graphsage.serving.batcher import Answer, Job, NewNode
+from graphsage.serving.preconditions import etag, expected_of, is_known, refuse_conditions
 from graphsage.serving.served_model import ServedModel
 from graphsage.serving.service import Service
 
@@ -100,30 +102,32 @@ async def node(request: Request, id: NodeId, neighbors: Annotated[int, Query(ge=
     """Attributes, neighbors and prediction of a node."""
     service = service_of(request)
     answer = await compute(service, [id], [], predict=bool(service.model.classes))
-    described = await run_in_threadpool(_described, service.live, id, neighbors, answer.model)
+    state, described = await run_in_threadpool(_described, service.live, id, neighbors, answer.model)
     p = None if answer.probabilities is None else answer.model.prediction(answer.probabilities[0])
-    return json_response({**stamp(answer), **described, "prediction": p})
+    content = {**stamp(answer), **described, "prediction": p}
+    headers = {"ETag": etag(state, content), "Cache-Control": "no-cache"}
+    if is_known(request, headers["ETag"]):
+        return Response(None, 304, headers)
+    return json_response(content, headers=headers)
 
 
-def _described(live: LiveGraph, id: str, neighbors: int, model: ServedModel) -> dict[str, Any]:
+def _described(live: LiveGraph, id: str, neighbors: int, model: ServedModel) -> tuple[str, dict[str, Any]]:
+    """The state of a node and its description."""
     with live.reading() as (overlay, _):
-        row = overlay.find(id)
-        if row is None:
+        row, state = overlay.find(id), node_state(overlay, id)
+        if row is None or state is None:
             raise Problem(404, "there is no such node")
         around = overlay.adjacency.neighbors(row)
-        return {
+        return state, {
             "id": id,
             "attributes": overlay.attributes_of(row),
-            "label": _label_names(overlay.label_of(row), model, overlay.base.graph.class_names),
+            "label": label_names(overlay.label_of(row), overlay.base.graph.class_names or model.classes),
             "degree": len(around),
             "neighbors": [overlay.id_of(other) for other in around[:neighbors].tolist()],
         }
 
 
-def _label_names(
-    label: int | tuple[int, ...] | None, model: ServedModel, names: tuple[str, ...] | None
-) -> str | list[str] | None:
-    known = names or model.classes
+def label_names(label: int | tuple[int, ...] | None, known: tuple[str, ...]) -> str | list[str] | None:
     if label is None:
         return None
     if isinstance(label, tuple):
@@ -131,48 +135,88 @@ def _label_names(
     return known[label] if label < len(known) else str(label)
 
 
-async def make(service: Service, change: Change) -> Response:
-    version = await asyncio.wrap_future(service.live.submit(change))
+async def make(service: Service, change: Change, expected: Expected | None = None) -> Response:
+    version = await asyncio.wrap_future(service.live.submit(change, expected))
+    made(service, change)
+    tag = None if expected is None or expected.state is None else {"ETag": etag(expected.state)}
+    return changed(service.model, version, tag)
+
+
+def made(service: Service, change: Change) -> None:
+    """Tell the search index of a change."""
     ends = [end for pair in (*change.edges, *change.removed_edges) for end in pair]
     service.updater.touch([*(node.id for node in change.nodes), *ends, *change.removed_nodes])
     service.metrics.changes.inc()
-    return changed(service.model, version)
 
 
 @writes.put("/v1/nodes", response_model=schemas.Changed)
 async def put_nodes(request: Request, body: schemas.PutNodes) -> Response:
     """Add or change nodes and add their edges; all or none."""
+    refuse_conditions(request)
     service = service_of(request)
+    return await make(service, await change_of(service, body.nodes))
+
+
+@writes.put("/v1/nodes/{id:path}", response_model=schemas.Changed)
+async def put_node(request: Request, body: schemas.NodeBody, id: NodeId) -> Response:
+    """Add a node, or change the given fields of a stored one and add edges."""
+    service, expected = service_of(request), expected_of(request, id)
+    change = await change_of(service, [_named(id, body)])
+    return await make(service, change, expected)
+
+
+@writes.patch("/v1/nodes/{id:path}", response_model=schemas.Changed)
+async def patch_node(request: Request, body: schemas.NodeBody, id: NodeId) -> Response:
+    """Change the given fields of a stored node and add edges; 404 if there is no such node."""
+    service, expected = service_of(request), expected_of(request, id)
+    change = await change_of(service, [_named(id, body)])
+    try:
+        return await make(service, change, expected or Expected(id, exists=True))
+    except NodeStateError:
+        if expected is None:
+            raise Problem(404, "there is no such node") from None
+        raise
+
+
+def _named(id: str, body: schemas.NodeBody) -> schemas.StoredNode:
+    if not 0 < len(id) <= LONGEST_ID:
+        raise Problem(422, f"an id has 1 to {LONGEST_ID} characters")
+    return schemas.StoredNode(id=id, **dict(body))
+
+
+async def change_of(service: Service, stored: Sequence[schemas.StoredNode]) -> Change:
+    """The change that stores nodes with their edges."""
     try:
         features = await run_in_threadpool(
-            service.model.rows.features, [n.attributes for n in body.nodes], [n.features for n in body.nodes]
+            service.model.rows.features, [n.attributes for n in stored], [n.features for n in stored]
         )
     except RowError as error:
         raise Problem(422, f"nodes[{error.row}]: {error}") from None
     nodes = [
         NodeChange(n.id, x, n.attributes, _label_numbers(service, n.label, place))
-        for place, (n, x) in enumerate(zip(body.nodes, features, strict=True))
+        for place, (n, x) in enumerate(zip(stored, features, strict=True))
     ]
-    edges = tuple((other, n.id) for n in body.nodes for other in n.edges)
-    return await make(service, Change(tuple(nodes), edges))
+    return Change(tuple(nodes), tuple((other, n.id) for n in stored for other in n.edges))
 
 
 @writes.put("/v1/edges", response_model=schemas.Changed)
 async def put_edges(request: Request, body: schemas.PutEdges) -> Response:
     """Add edges between stored nodes; existing edges stay. All or none."""
+    refuse_conditions(request)
     return await make(service_of(request), Change(edges=tuple((e.source, e.target) for e in body.edges)))
 
 
 @writes.delete("/v1/edges", response_model=schemas.Changed)
 async def delete_edge(request: Request, source: End, target: End) -> Response:
     """Delete an edge; a missing edge is no error."""
+    refuse_conditions(request)
     return await make(service_of(request), Change(removed_edges=((source, target),)))
 
 
 @writes.delete("/v1/nodes/{id:path}", response_model=schemas.Changed)
 async def delete_node(request: Request, id: NodeId) -> Response:
     """Delete a node and all its edges."""
-    return await make(service_of(request), Change(removed_nodes=(id,)))
+    return await make(service_of(request), Change(removed_nodes=(id,)), expected_of(request, id))
 
 
 def _label_numbers(service: Service, label: str | list[str] | None, place: int) -> int | tuple[int, ...] | None:

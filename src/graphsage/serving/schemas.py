@@ -36,13 +36,16 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
 
-class NewNode(Strict):
-    """A node outside the graph: its attributes (or ready features) and the ids of its neighbors."""
-
-    id: Id | None = None
+class NodeFields(Strict):
     attributes: Attributes | None = Field(None, description="The columns that the model makes features from.")
     features: list[Number] | None = Field(None, max_length=65536, description="Ready features instead of attributes.")
     edges: list[Id] = Field(default_factory=list, max_length=_LIMITS.max_neighbors)
+
+
+class NewNode(NodeFields):
+    """A node outside the graph: its attributes (or ready features) and the ids of its neighbors."""
+
+    id: Id | None = None
 
 
 class NodesRequest(Strict):
@@ -68,11 +71,16 @@ class SearchRequest(Strict):
     k: int = Field(10, ge=1, le=1000)
 
 
-class StoredNode(NewNode):
+class NodeBody(NodeFields):
+    """A node to add or change, named in the path. Given fields replace stored ones, and edges are added."""
+
+    label: Id | list[Id] | None = Field(None, description="Its class, or a list of labels for multi-label data.")
+
+
+class StoredNode(NodeBody):
     """A node to add or change. Given fields replace stored ones, and edges are added."""
 
     id: Id
-    label: Id | list[Id] | None = Field(None, description="Its class, or a list of labels for multi-label data.")
 
 
 class PutNodes(Strict):
