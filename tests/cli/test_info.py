@@ -71,7 +71,7 @@ def test_info_shows_a_run(graphsage: Command, run: Path, data: Path) -> None:
         "finished": True,
         "data": str(data),
         "split": "given",
-        "bundle_format": 3,
+        "bundle_format": 4,
         "parameters": count,
         "features": 7,
         "dim": 8,

@@ -118,7 +118,7 @@ def test_what_fails_is_told_and_a_sweep_of_nothing_but_failures_is_an_error(
     words = ("sweep", data, "--space", space, "--sampler", "grid", "--device", "cpu", "--json")
     answer = graphsage(*words, "--out", tmp_path / "one")
     assert answer.json["counts"] == {"complete": 3, "failed": 1}
-    assert "failed: ConfigError: --patience watches validation F1" in answer.err
+    assert "failed: ConfigError: --patience watches a validation score" in answer.err
 
     def broken(*_: Any) -> Score:
         raise MemoryError("no room")

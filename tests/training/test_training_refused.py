@@ -72,7 +72,7 @@ def test_rows_too_long_for_float32_end_training_and_inference_with_an_error(aggr
     model = gs.train(graph, split, aggregator=aggregator, **{**SMALL, "epochs": 1})
     grown = graph.with_nodes(features=torch.full((1, graph.num_features), 1e30), edges=[[120, 0]])
     for inference in ("exact", "sampled"):
-        with pytest.raises(DataError, match="vectors of 1 nodes overflowed, first that of node 120"):
+        with pytest.raises(DataError, match="the results of 1 nodes overflowed, first that of node 120"):
             model.embed(grown, [120], inference=inference)
 
 
