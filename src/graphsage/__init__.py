@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from graphsage.errors import OutputError as OutputError
     from graphsage.estimator import GraphSageClassifier as GraphSageClassifier
     from graphsage.estimator import GraphSageEmbedder as GraphSageEmbedder
+    from graphsage.execution.user_aggregators import register_aggregator as register_aggregator
     from graphsage.graph.cap import cap_degrees as cap_degrees
     from graphsage.graph.graph import Graph as Graph
     from graphsage.graph.split import Split as Split
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from graphsage.kernels.gather import gather_sum as gather_sum
     from graphsage.kernels.neighborhood import Minibatch as Minibatch
     from graphsage.kernels.neighborhood import Neighborhood as Neighborhood
-    from graphsage.model.aggregators import Aggregator as Aggregator
-    from graphsage.model.aggregators import register_aggregator as register_aggregator
+    from graphsage.model.aggregators.base import Aggregator as Aggregator
     from graphsage.model.encoder import Encoder as Encoder
     from graphsage.model.encoder import EncoderConfig as EncoderConfig
     from graphsage.sampling.minibatch import sample_minibatch as sample_minibatch
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from graphsage.training.train import train as train
 
 _HOME = {
-    "Aggregator": "graphsage.model.aggregators",
+    "Aggregator": "graphsage.model.aggregators.base",
     "BundleError": "graphsage.errors",
     "Config": "graphsage.training.config",
     "ConfigError": "graphsage.errors",
@@ -68,7 +68,7 @@ _HOME = {
     "load": "graphsage.inference.model",
     "open_data": "graphsage.datasets.open",
     "open_tables": "graphsage.datasets.tables",
-    "register_aggregator": "graphsage.model.aggregators",
+    "register_aggregator": "graphsage.execution.user_aggregators",
     "sample_minibatch": "graphsage.sampling.minibatch",
     "train": "graphsage.training.train",
     "training_graph": "graphsage.graph.split",

@@ -12,7 +12,8 @@ from algorithms import aggregate, array
 from graphs import SEEDS
 from graphsage.kernels.gather import gather_max, gather_mean
 from graphsage.kernels.neighborhood import Neighborhood
-from graphsage.model.aggregators import AGGREGATORS, Aggregator
+from graphsage.model.aggregators import AGGREGATORS
+from graphsage.model.aggregators.base import Aggregator
 from neighborhoods import DIM, FORMS, Case, as_ragged, case, dense, ragged
 
 every_name = pytest.mark.parametrize("name", list(AGGREGATORS))

@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from torch import Tensor
 
 from graphs import edge_lists
+from graphsage.execution.user_aggregators import register_aggregator
 from graphsage.graph.graph import Graph
 from graphsage.kernels.neighborhood import Neighborhood, Ragged
-from graphsage.model.aggregators import AGGREGATORS, Aggregator, register_aggregator
+from graphsage.model.aggregators import AGGREGATORS
+from graphsage.model.aggregators.base import Aggregator
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.model.layer import SageLayer
 from graphsage.sampling.minibatch import whole_graph

@@ -32,7 +32,7 @@ from graphsage.kernels.pool import frozen_relu_max
 from graphsage.kernels.rows import scaled_rows
 from graphsage.kernels.self_and_mean import gather_self_and_mean, self_and_mean
 from graphsage.kernels.sequences import CELLS, last_states, permutations, permuted
-from graphsage.model.aggregators import Aggregator
+from graphsage.model.aggregators.base import Aggregator
 from graphsage.model.aggregators.gcn import GCNAggregator
 from graphsage.model.aggregators.lstm import LSTMAggregator
 from graphsage.model.aggregators.mean import MeanAggregator

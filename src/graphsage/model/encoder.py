@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from graphsage.errors import ConfigError, at_least, one_of, setting
 from graphsage.kernels.dropout import dropout
 from graphsage.kernels.neighborhood import Hoods, concatenated, joined_keys
-from graphsage.model.aggregators import aggregator_named
-from graphsage.model.checked_aggregator import make_aggregator
+from graphsage.model.aggregators import aggregator_named, make_aggregator
 from graphsage.model.layer import COMBINES, SageLayer
 
 NORMALIZES = ("every", "last", "never")

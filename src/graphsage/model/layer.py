@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from graphsage.errors import one_of
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.relu_l2norm import l2norm
-from graphsage.model.aggregators import Aggregator
+from graphsage.model.aggregators.base import Aggregator
 
 COMBINES = ("joint", "halves")
 

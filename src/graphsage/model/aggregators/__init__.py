@@ -1,6 +1,8 @@
 """AGGREGATE_k of Algorithm 1: one file each, one table of names."""
 
-from graphsage.errors import ConfigError, setting
+from collections.abc import Callable
+
+from graphsage.errors import one_of
 from graphsage.model.aggregators.base import Aggregator
 from graphsage.model.aggregators.gcn import GCNAggregator
 from graphsage.model.aggregators.lstm import LSTMAggregator
@@ -14,22 +16,15 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
     "pool": PoolAggregator,
     "meanpool": MeanPoolAggregator,
 }
-BUILT_IN = frozenset(AGGREGATORS.values())
+MAKERS: dict[type[Aggregator], Callable[[int, int | None, int], Aggregator]] = {}
+"""What makes an aggregator instead of its class; `execution.user_aggregators` checks those of users."""
 
 
 def aggregator_named(name: str) -> type[Aggregator]:
-    if name not in AGGREGATORS:
-        raise ConfigError(f"{setting('aggregator')} must be one of {', '.join(AGGREGATORS)}; got {name!r}")
+    one_of("aggregator", name, AGGREGATORS)
     return AGGREGATORS[name]
 
 
-def register_aggregator(name: str, aggregator: type[Aggregator]) -> None:
-    """Make `aggregator` known by `name` to Config, the command line and bundles loaded in this process."""
-    if not (isinstance(aggregator, type) and issubclass(aggregator, Aggregator)):
-        raise ConfigError(f"an aggregator must be a subclass of graphsage.Aggregator; got {aggregator!r}")
-    if AGGREGATORS.get(name, aggregator) is not aggregator:
-        raise ConfigError(f"there is an aggregator {name!r} already; choose another name")
-    AGGREGATORS[name] = aggregator
-
-
-__all__ = ["AGGREGATORS", "BUILT_IN", "Aggregator", "aggregator_named", "register_aggregator"]
+def make_aggregator(name: str, in_dim: int, hidden_dim: int | None, depth: int) -> Aggregator:
+    cls = aggregator_named(name)
+    return MAKERS.get(cls, cls)(in_dim, hidden_dim, depth)

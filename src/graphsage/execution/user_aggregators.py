@@ -1,21 +1,30 @@
-"""Makes an aggregator. A user's class is checked first, so that a mistake is one sentence and no shape error."""
+"""A user's aggregators: registered by name and checked when an encoder is built, so that a mistake is one sentence."""
 
 import inspect
+from functools import partial
 
 import torch
 
 from graphsage.errors import ConfigError
 from graphsage.kernels.neighborhood import Dense, Neighborhood, Ragged
-from graphsage.model.aggregators import BUILT_IN, Aggregator, aggregator_named
+from graphsage.model.aggregators import AGGREGATORS, MAKERS
+from graphsage.model.aggregators.base import Aggregator
 
 ARGUMENTS = "(in_dim, hidden_dim, depth)"  # of `__init__`: Python's names, whatever the interface
 
 
-def make_aggregator(name: str, in_dim: int, hidden_dim: int | None, depth: int) -> Aggregator:
-    """One AGGREGATE_k. A user's class is checked once, on a small example."""
-    cls = aggregator_named(name)
-    if cls in BUILT_IN:
-        return cls(in_dim, hidden_dim, depth)
+def register_aggregator(name: str, aggregator: type[Aggregator]) -> None:
+    """Make `aggregator` known by `name` to Config, the command line and bundles loaded in this process."""
+    if not (isinstance(aggregator, type) and issubclass(aggregator, Aggregator)):
+        raise ConfigError(f"an aggregator must be a subclass of graphsage.Aggregator; got {aggregator!r}")
+    if AGGREGATORS.get(name, aggregator) is not aggregator:
+        raise ConfigError(f"there is an aggregator {name!r} already; choose another name")
+    AGGREGATORS[name] = aggregator
+    MAKERS[aggregator] = partial(_checked, aggregator)
+
+
+def _checked(cls: type[Aggregator], in_dim: int, hidden_dim: int | None, depth: int) -> Aggregator:
+    """An instance of a user's class that passed the check."""
     _check_arguments(cls)
     aggregator = cls(in_dim, hidden_dim, depth)
     _check_results(aggregator, in_dim)

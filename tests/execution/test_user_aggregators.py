@@ -8,17 +8,13 @@ from torch import Tensor
 
 from graphs import normal, star
 from graphsage.errors import ConfigError
+from graphsage.execution.user_aggregators import register_aggregator
 from graphsage.inference.embed import embed_exact
 from graphsage.kernels.gather import gather_max, gather_mean
 from graphsage.kernels.neighborhood import Consecutive, Neighborhood
 from graphsage.kernels.random import Stream
-from graphsage.model.aggregators import (
-    AGGREGATORS,
-    Aggregator,
-    aggregator_named,
-    register_aggregator,
-)
-from graphsage.model.checked_aggregator import make_aggregator
+from graphsage.model.aggregators import AGGREGATORS, aggregator_named, make_aggregator
+from graphsage.model.aggregators.base import Aggregator
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.sampling.minibatch import sample_minibatch
 
