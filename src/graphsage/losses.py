@@ -25,16 +25,21 @@ def unsupervised_loss(
     return (each * valid).sum() / (valid.sum() if total is None else total).clamp_min(1)
 
 
-def softmax_loss(scores: Tensor, classes: Tensor) -> Tensor:
-    """Cross-entropy for one class per node, averaged over nodes: scores (B, C), classes (B,)."""
-    return softmax_cross_entropy(scores, classes)
+def softmax_loss(scores: Tensor, classes: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Cross-entropy for one class per node, averaged over nodes: scores (B, C), classes (B,). Each node's term is
+    multiplied by the weight of its class, (C,)."""
+    if weights is None:
+        return softmax_cross_entropy(scores, classes)
+    return F.cross_entropy(scores, classes, weights, reduction="sum") / len(classes)
 
 
-def sigmoid_loss(scores: Tensor, labels: Tensor) -> Tensor:
-    """Binary cross-entropy per label, averaged over nodes and labels: both (B, C)."""
-    return F.binary_cross_entropy_with_logits(scores, labels.to(scores.dtype))
+def sigmoid_loss(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Binary cross-entropy per label, averaged over nodes and labels: both (B, C). Weights (2, C) multiply the terms of
+    absent and present labels."""
+    each = None if weights is None else torch.where(labels == 1, weights[1], weights[0])
+    return F.binary_cross_entropy_with_logits(scores, labels.to(scores.dtype), each)
 
 
-def supervised_loss(scores: Tensor, labels: Tensor) -> Tensor:
+def supervised_loss(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """The task's own cross-entropy: sigmoid for many labels (B, C), softmax for one class (B,)."""
-    return sigmoid_loss(scores, labels) if labels.dim() == 2 else softmax_loss(scores, labels)
+    return sigmoid_loss(scores, labels, weights) if labels.dim() == 2 else softmax_loss(scores, labels, weights)

@@ -47,9 +47,9 @@ PANELS = {
         "normalize",
         "last_activation",
         "bias",
-        "head_scale",
         "inference",
     ),
+    "Classes": ("head_scale", "class_weights", "metric"),
     "Neighborhoods": ("sample_sizes", "max_degree", "cap", "redraw"),
     "Features": ("identity_dim", "degree_features", "standardize", "feature_type"),
     "Random walks (unsupervised and joint)": (

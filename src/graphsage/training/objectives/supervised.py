@@ -1,4 +1,5 @@
-"""The supervised objective: cross-entropy of the class head's scores on the labeled training nodes."""
+"""The supervised objective: cross-entropy of the class head's scores on the labeled training nodes, each with the
+weight of its class."""
 
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from graphsage.execution.strategies import LayerInput
 from graphsage.kernels.random import Stream
 from graphsage.losses import supervised_loss
 from graphsage.model.heads import ClassHead
+from graphsage.training.class_weights import class_weights
 from graphsage.training.config import Config
 from graphsage.training.objectives.base import Objective, TrainingData
 
@@ -39,6 +41,7 @@ class Supervised(Objective):
             )
         self.nodes = data.graph.labeled(data.nodes)
         self.head, self.labels = head, labels
+        self.class_weights = class_weights(config.class_weights, labels[self.nodes], head.linear.out_features)
         self.epochs = self._epochs(len(self.nodes))
 
     def choose_examples(self, step: int, count: int = 1) -> Examples:
@@ -56,5 +59,5 @@ class Supervised(Objective):
 
     def loss(self, gathered: Labeled) -> Tensor:
         scores = self.head(self._embed(gathered.inputs), gathered.keys)
-        loss = supervised_loss(scores, gathered.labels)
+        loss = supervised_loss(scores, gathered.labels, self.class_weights)
         return loss if gathered.weight is None else loss * gathered.weight
