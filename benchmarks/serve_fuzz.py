@@ -20,13 +20,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 
 from benchmarks.serve_process import ROOT, Server, serving, surroundings, write_result
+from graphsage.serving.keys import SCOPES, add_key
 
 sys.path.append(str(ROOT / "tests" / "helpers"))
 from small_service import Small, make_small
 
 OPEN = ("/healthz", "/readyz")
 KINDS = ("application/json", "text/plain", "multipart/form-data")
-KEY = "fuzzing-needs-a-key-of-some-length"
 
 
 def known(body: Any, draw: random.Random, field: str = "") -> Any:
@@ -89,15 +89,15 @@ def fuzz(operation: Any, server: Server, cases: int, key: str | None) -> Counter
 
 def run(small: Small, folder: Path, cases: int) -> dict[str, Any]:
     keys = folder / "keys"
-    keys.write_text(f"write {KEY}\n")
+    key = add_key(keys, "fuzz", SCOPES)
     with serving(small.run, small.graph, "--api-keys", str(keys)) as server:
         address = f"http://{server.host}:{server.port}/openapi.json"
-        schema = schemathesis.openapi.from_url(address, headers={"X-API-Key": KEY})
+        schema = schemathesis.openapi.from_url(address, headers={"X-API-Key": key})
         operations = [found.ok() for found in schema.get_all_operations()]
         rows, closed = {}, {}
         for operation in operations:
             name = f"{operation.method.upper()} {operation.path}"
-            rows[name] = dict(fuzz(operation, server, cases, KEY))
+            rows[name] = dict(fuzz(operation, server, cases, key))
             print(name, rows[name], file=sys.stderr, flush=True)
             if operation.path not in OPEN:
                 closed[name] = dict(fuzz(operation, server, max(2, cases // 50), None))

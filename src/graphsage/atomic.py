@@ -15,8 +15,9 @@ _warned: set[Path] = set()
 
 
 @contextmanager
-def atomic_file(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path in the same folder; it replaces `path` when the block ends without an error."""
+def atomic_file(path: str | Path, mode: int = 0o644) -> Iterator[Path]:
+    """Yield a temporary path in the same folder; it replaces `path` when the block ends without an error. Until then
+    only its owner can read it."""
     path = Path(path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +27,7 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
         try:
             yield temporary
             _sync(temporary)
-            temporary.chmod(0o644)
+            temporary.chmod(mode)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)

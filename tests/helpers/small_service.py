@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +28,23 @@ from graphsage.live.store import create_store
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.model.heads import ClassHead
 from graphsage.sampling.minibatch import SamplingConfig
+from graphsage.serving.keys import FORMAT, Key
 
 SOURCE = str(Path(__file__).parents[2] / "src")
 N = 30
 KINDS = ("algebra", "logic", "topology")
 NEW = {"attributes": {"words": "about logic item", "size": 3}, "edges": ["node-1", "node-4"]}
+
+
+def api_key(secret: str, *scopes: str, expires: date | None = None) -> Key:
+    """A key named after its scopes."""
+    return Key("-".join(scopes), scopes, sha256(secret.encode()).digest(), expires)
+
+
+def write_keys(path: Path, *keys: Key) -> Path:
+    path.write_text("\n".join([FORMAT, *(key.line() for key in keys), ""]))
+    path.chmod(0o600)
+    return path
 
 
 @dataclass(frozen=True)

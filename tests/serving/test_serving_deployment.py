@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from small_service import NEW, Small, served
+from small_service import NEW, Small, api_key, served, write_keys
 
 ROOT = Path(__file__).parents[2]
 READ, WRITE = "r" * 24, "w" * 24
@@ -113,8 +113,7 @@ def behind_nginx(folder: Path, address: str) -> Iterator[tuple[str, ssl.SSLConte
 def test_behind_nginx_it_answers_limits_and_refuses_as_alone(small: Small, tmp_path: Path) -> None:
     needs("nginx", "openssl")
     copied = small.copy(tmp_path)
-    keys = tmp_path / "keys"
-    keys.write_text(f"read {READ}\nwrite {WRITE}\n")
+    keys = write_keys(tmp_path / "keys", api_key(READ, "read"), api_key(WRITE, "read", "write"))
     options = ("--api-keys", str(keys), "--max-waiting", "1", "--deadline", "30")
     with served(copied, *options) as (_, address), behind_nginx(tmp_path, address) as (outside, trust):
 

@@ -9,7 +9,22 @@ from typing import Annotated, Any
 import typer
 
 from graphsage import __version__
-from graphsage.cli import data, demo, embed, evaluate, info, live, plan, plot, reproduce, search, serve, sweep, train
+from graphsage.cli import (
+    data,
+    demo,
+    embed,
+    evaluate,
+    info,
+    keys,
+    live,
+    plan,
+    plot,
+    reproduce,
+    search,
+    serve,
+    sweep,
+    train,
+)
 from graphsage.cli.options import RENAMED, App
 from graphsage.cli.output import say
 from graphsage.errors import DataWarning, GraphSageError, LostRankError, is_interrupt, messages_name_flags
@@ -62,6 +77,7 @@ app.command("embed", rich_help_panel=USE)(embed.embed_command)
 app.command("predict", rich_help_panel=USE)(embed.predict_command)
 app.command("serve", rich_help_panel=SERVE)(serve.command)
 app.add_typer(live.app, name="live", rich_help_panel=SERVE)
+app.add_typer(keys.app, name="keys", rich_help_panel=SERVE)
 app.command("search", rich_help_panel=LOOK)(search.command)
 app.command("plot", rich_help_panel=LOOK)(plot.command)
 app.command("plan", rich_help_panel=LOOK)(plan.command)

@@ -23,9 +23,7 @@ def command(
     demo: Annotated[bool, typer.Option("--demo", help="Serve the demo's model; trains it if missing.")] = False,
     host: Annotated[str, typer.Option("--host", help="Address to bind.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
-    api_keys: Annotated[
-        Path | None, option("--api-keys", "File with lines `read KEY` and `write KEY`.", "FILE")
-    ] = None,
+    api_keys: Annotated[Path | None, option("--api-keys", "File of `graphsage keys`.", "FILE")] = None,
     inference: Inference = None,
     map_method: Annotated[str, typer.Option("--map", help="Projection of the map.", metavar="pca|tsne")] = "pca",
     threads: Annotated[int, typer.Option("--threads", help="Threads per micro-batch.", min=1)] = 1,

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from graphsage.serving.answers import AT_THE_LIMIT, Problem, problem_body
-from graphsage.serving.keys import WRITE, ApiKeys
+from graphsage.serving.keys import ADMIN, READ, WRITE, ApiKeys
 from graphsage.serving.metrics import Metrics
 from graphsage.serving.settings import Settings
 
@@ -76,15 +76,16 @@ class Gate:
             raise Problem(403, "without keys the service answers to localhost only; see Keys in docs/serving.md")
 
     def _authorize(self, scope: Scope, headers: Headers) -> None:
-        if not self._keys:
+        if not self._keys.required:
             return
-        role = self._keys.role(headers.get(b"authorization", b""), headers.get(b"x-api-key", b""))
-        if role is None:
+        key = self._keys.find(headers.get(b"authorization", b""), headers.get(b"x-api-key", b""))
+        if key is None or key.expired:
             ask = 'Basic realm="graphsage"' if scope["path"] == "/" else "Bearer"
-            raise Problem(401, "send a key: Authorization: Bearer KEY", {"WWW-Authenticate": ask})
-        reads = scope["method"] in _SAFE or (scope["method"] == "POST" and scope["path"] in _READS)
-        if role != WRITE and not reads:
-            raise Problem(403, "this needs a write key")
+            said = "send a key: Authorization: Bearer KEY" if key is None else "the key has expired"
+            raise Problem(401, said, {"WWW-Authenticate": ask})
+        needed = needed_scope(scope["method"], scope["path"])
+        if needed not in key.scopes:
+            raise Problem(403, f"this needs a key with the scope {needed}")
 
     def _check_length(self, scope: Scope) -> None:
         for name, value in scope["headers"]:
@@ -110,6 +111,13 @@ class Gate:
 
     def _too_large(self) -> Problem:
         return Problem(413, f"a body may have at most {self._settings.max_body} bytes")
+
+
+def needed_scope(method: str, path: str) -> str:
+    """The scope that a key needs for a request."""
+    if path.startswith("/v1/admin/"):
+        return ADMIN
+    return READ if method in _SAFE or (method == "POST" and path in _READS) else WRITE
 
 
 def local_names(host: str) -> frozenset[bytes]:

@@ -51,10 +51,9 @@ def check_address(host: str, keys: ApiKeys) -> None:
         local = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         local = False
-    if not local and not keys:
+    if not local and not keys.required:
         raise ConfigError(
-            f"{host} can be reached from other machines; give keys with {setting('api_keys')} or in "
-            "GRAPHSAGE_READ_KEYS and GRAPHSAGE_WRITE_KEYS, or serve on 127.0.0.1"
+            f"{host} can be reached from other machines; give keys with {setting('api_keys')}, or serve on 127.0.0.1"
         )
 
 
@@ -76,7 +75,7 @@ def serve(
     torch.set_num_threads(threads)
     service = Service(run, folder, settings, inference=inference, map_method=map_method)
     try:
-        app = make_app(service, keys, None if keys else local_names(host))
+        app = make_app(service, keys, None if keys.required else local_names(host))
         config = uvicorn.Config(
             app,
             host=host,
