@@ -95,6 +95,31 @@ def test_a_page_of_another_site_cannot_change_anything(client: TestClient, metho
         assert answer.status_code == 403, answer.text
 
 
+@pytest.mark.parametrize(
+    ("origin", "host", "allowed"),
+    [
+        ("http://localhost:8000", "localhost:8000", True),
+        ("https://Graph.example.org", "graph.example.org", True),
+        ("https://graph.example.org", "graph.example.org:443", True),
+        ("http://localhost:8001", "localhost:8000", False),
+        ("http://evil.example", "localhost:8000", False),
+        ("http://localhost:8000.evil.example", "localhost:8000", False),
+        ("null", "localhost:8000", False),
+        ("", "localhost:8000", False),
+    ],
+)
+def test_where_a_browser_names_only_the_origin_it_must_be_the_service_itself(
+    client: TestClient, origin: str, host: str, allowed: bool
+) -> None:
+    """Browsers send Sec-Fetch-Site to https and localhost only."""
+    headers = {"Origin": origin, "Host": host}
+    for method, path in WRITES:
+        assert (client.request(method, path, headers=headers).status_code != 403) is allowed
+    assert client.get("/v1/model", headers=headers).status_code == 200, "a read changes nothing"
+    sure = {**headers, "Sec-Fetch-Site": "same-origin"}  # a browser says so even where a proxy changes the host
+    assert client.put("/v1/edges", json={}, headers=sure).status_code == 422
+
+
 def test_keys_open_what_they_should(guarded: TestClient) -> None:
     basic = base64.b64encode(f"anyone:{READ}".encode()).decode()
     for headers in ({"Authorization": f"Bearer {READ}"}, {"X-API-Key": READ}, {"Authorization": f"Basic {basic}"}):
@@ -147,6 +172,16 @@ def test_without_keys_the_service_answers_to_names_of_this_machine_only(
             assert answer.headers["content-type"] == "application/problem+json"
             assert "evil" not in answer.text
     assert client.get("/healthz", headers={"Host": host}).status_code == 200
+
+
+def test_names_can_be_allowed(service: Service) -> None:
+    app = make_app(service, names=local_names("127.0.0.1", ["Graph.example.org"]))
+    client = TestClient(app, raise_server_exceptions=False)
+    for host, status in (("graph.example.org", 200), ("GRAPH.example.org:443", 200), ("evil.example", 403)):
+        assert client.get("/v1/model", headers={"Host": host}).status_code == status
+    for wrong in ("https://graph.example.org", "graph.example.org:443", "", "a b"):
+        with pytest.raises(ConfigError, match="must be a host name without scheme and port"):
+            check_address("127.0.0.1", ApiKeys(), [wrong])
 
 
 def test_bodies_and_counts_have_limits(client: TestClient) -> None:

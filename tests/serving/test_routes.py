@@ -170,7 +170,7 @@ def test_the_map_holds_every_node_and_follows_changes(client: TestClient, servic
 def test_metrics_and_stats_count(client: TestClient) -> None:
     client.post("/v1/embed", json={"ids": ["node-1", "node-2"]})
     page = client.get("/metrics").text
-    assert 'graphsage_request_seconds_count{route="embed"} 1.0' in page
+    assert 'graphsage_request_seconds_count{method="POST",route="/v1/embed"} 1.0' in page
     assert "graphsage_nodes 30.0" in page
     assert "graphsage_search_recall" in page
     stats = client.get("/v1/stats").json()

@@ -149,14 +149,22 @@ def test_behind_nginx_it_answers_limits_and_refuses_as_alone(small: Small, tmp_p
             assert ask("/healthz", key="")[0] == 200
 
 
-def test_behind_nginx_a_service_without_keys_is_asked_by_a_name_it_knows(small: Small, tmp_path: Path) -> None:
+def test_behind_nginx_the_host_name_is_still_checked(small: Small, tmp_path: Path) -> None:
     needs("nginx", "openssl")
     with (
-        served(small.copy(tmp_path)) as (_, address),
+        served(small.copy(tmp_path), "--allowed-host", "graph.example.org") as (_, address),
         behind_nginx(tmp_path, address) as (outside, trust),
-        urllib.request.urlopen(f"{outside}/v1/model", timeout=30, context=trust) as answer,
     ):
-        assert answer.status == 200
+        statuses = {}
+        for host in ("localhost", "graph.example.org", "evil.example"):
+            request = urllib.request.Request(f"{outside}/v1/model", headers={"Host": host})
+            try:
+                with urllib.request.urlopen(request, timeout=30, context=trust) as answer:
+                    statuses[host] = answer.status
+            except urllib.error.HTTPError as error:
+                with error:
+                    statuses[host] = error.code
+        assert statuses == {"localhost": 200, "graph.example.org": 200, "evil.example": 403}
 
 
 def test_systemd_reads_the_unit(tmp_path: Path) -> None:

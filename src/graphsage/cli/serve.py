@@ -24,6 +24,10 @@ def command(
     host: Annotated[str, typer.Option("--host", help="Address to bind.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
     api_keys: Annotated[Path | None, option("--api-keys", "File of `graphsage keys`.", "FILE")] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        option("--allowed-host", "Host name to accept besides those of this machine; may be repeated.", "NAME"),
+    ] = None,
     inference: Inference = None,
     map_method: Annotated[str, typer.Option("--map", help="Projection of the map.", metavar="pca|tsne")] = "pca",
     threads: Annotated[int, typer.Option("--threads", help="Threads per micro-batch.", min=1)] = 1,
@@ -55,7 +59,7 @@ def command(
         raise ConfigError("give RUN and --graph FOLDER, or --demo")
     known = load_keys(api_keys)
     settings = Settings(**converted(Settings, options))
-    check_address(host, known)
+    check_address(host, known, allowed_host or ())
     _make_store(run, graph, data)
     serve(
         run,
@@ -67,6 +71,7 @@ def command(
         inference=inference,
         map_method=map_method,
         threads=threads,
+        allowed_hosts=allowed_host or (),
         on_start=lambda at: say(f"serving {graph} on {at}   map {at}/   API {at}/docs"),
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
@@ -14,6 +15,7 @@ from graphsage.errors import DataError, NodeStateError, OutputError, StoreError,
 from graphsage.serving import schemas
 from graphsage.serving.answers import TITLES, Problem, problem_body
 from graphsage.serving.keys import ApiKeys
+from graphsage.serving.observation import RouteNames
 from graphsage.serving.request_limits import Gate
 from graphsage.serving.routes import admin, reads, writes
 from graphsage.serving.service import Service
@@ -51,11 +53,14 @@ def make_app(service: Service, keys: ApiKeys | None = None, names: frozenset[byt
         redirect_slashes=False,
     )
     app.state.service = service
-    for part in (reads, writes, admin):
+    parts = (reads, writes, admin)
+    for part in parts:
         app.include_router(part)
     _page(app)
     _errors(app)
-    gate = Gate(app, service.settings, keys or ApiKeys(), service.metrics, names)
+    paths = [route.path for part in parts for route in part.routes if isinstance(route, APIRoute)]
+    routes = RouteNames([*paths, "/", "/docs", "/openapi.json", "/static/{file}"])
+    gate = Gate(app, service.settings, keys or ApiKeys(), service.metrics, routes, names)
     app.state.gate = gate
     return gate
 

@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from graphsage.atomic import atomic_file
-from graphsage.errors import ConfigError
+from graphsage.errors import ConfigError, setting
 from graphsage.regular_files import read_regular
 
 READ, WRITE, ADMIN = SCOPES = ("read", "write", "admin")
@@ -108,7 +108,7 @@ def load_keys(path: Path | None) -> ApiKeys:
         if variable in os.environ:
             raise ConfigError(
                 f"{variable} is no longer read; unset it, make a file of keys with `graphsage keys add FILE NAME`, "
-                "and pass it as --api-keys FILE"
+                f"and pass it as {setting('api_keys')}"
             )
     if path is None:
         return ApiKeys()

@@ -1,27 +1,35 @@
 """Counters of the service, for Prometheus and for the map page."""
 
+import threading
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
+
+from graphsage.version import __version__
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-_ROUTES = ("embed", "predict", "search", "nodes", "edges", "model", "map", "stats", "admin")
 
 
 class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Histogram(
+        self.requests = Counter(
+            "graphsage_requests", "Answered requests.", ["method", "route", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
             "graphsage_request_seconds",
-            "Time of accepted requests.",
-            ["route"],
+            "Time from a request's head to the end of its answer.",
+            ["method", "route"],
             buckets=_BUCKETS,
             registry=self.registry,
         )
-        self.rejected = Counter("graphsage_rejected", "Requests refused with 429.", registry=self.registry)
+        self.rejected = Counter(
+            "graphsage_rejected",
+            "Requests refused at the limit (429), also those never parsed.",
+            registry=self.registry,
+        )
         self.embedded = Counter("graphsage_embedded_nodes", "Nodes embedded.", registry=self.registry)
         self.changes = Counter("graphsage_changes", "Changes made to the graph.", registry=self.registry)
         self.batch = Histogram(
@@ -37,18 +45,23 @@ class Metrics:
         self.recall = Gauge("graphsage_search_recall", "Share of true neighbors found.", registry=self.registry)
         self.delta = Gauge("graphsage_search_delta", "Nodes searched outside the index.", registry=self.registry)
         self.waiting = Gauge("graphsage_waiting_requests", "Requests in work.", registry=self.registry)
+        self.failing = Gauge(
+            "graphsage_background_failing", "1 while work in the background fails.", registry=self.registry
+        )
+        self.keys_refused = Gauge(
+            "graphsage_keys_file_refused", "1 while a changed file of keys cannot be read.", registry=self.registry
+        )
+        Info("graphsage", "Version of the service.", registry=self.registry).info({"version": __version__})
+        ProcessCollector(registry=self.registry)  # memory, processor time, open files; Linux only
+        Gauge("process_threads", "Threads of the process.", registry=self.registry).set_function(_num_threads)
         self._recent: deque[tuple[float, float]] = deque(maxlen=4096)
 
-    @contextmanager
-    def timed(self, path: str) -> Iterator[None]:
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            seconds = time.perf_counter() - began
-            route = path.removeprefix("/v1/").partition("/")[0]
-            self.requests.labels(route if route in _ROUTES else "other").observe(seconds)
-            self._recent.append((began + seconds, seconds))
+    def finished(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count an answered request."""
+        self.requests.labels(method, route, str(status)).inc()
+        self.seconds.labels(method, route).observe(seconds)
+        if route.startswith("/v1/") and status != 429:
+            self._recent.append((time.perf_counter(), seconds))
 
     def recent(self, window: float = 10.0) -> tuple[float, float | None]:
         """Requests per second and the 99th percentile (ms) of the last seconds."""
@@ -59,3 +72,10 @@ class Metrics:
 
     def page(self) -> bytes:
         return generate_latest(self.registry)
+
+
+def _num_threads() -> int:
+    try:
+        return sum(1 for _ in Path("/proc/self/task").iterdir())
+    except OSError:  # no Linux: only Python's own threads are known
+        return threading.active_count()

@@ -4,12 +4,13 @@ A refused request costs almost no time: its body is not read. Health checks are 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from graphsage.serving.answers import AT_THE_LIMIT, Problem, problem_body
 from graphsage.serving.keys import ADMIN, READ, WRITE, ApiKeys
 from graphsage.serving.metrics import Metrics
+from graphsage.serving.observation import Observer, RouteNames
 from graphsage.serving.settings import Settings
 
 Scope = MutableMapping[str, Any]
@@ -26,10 +27,17 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 
 class Gate:
     def __init__(
-        self, app: App, settings: Settings, keys: ApiKeys, metrics: Metrics, names: frozenset[bytes] | None = None
+        self,
+        app: App,
+        settings: Settings,
+        keys: ApiKeys,
+        metrics: Metrics,
+        routes: RouteNames,
+        names: frozenset[bytes] | None = None,
     ) -> None:
         """`names` are the accepted Host names; None accepts all."""
-        self._app, self._settings, self._keys, self._metrics, self._names = app, settings, keys, metrics, names
+        self._app, self._settings, self.keys, self._metrics, self._names = app, settings, keys, metrics, names
+        self._observer = Observer(metrics, routes)
         self.waiting = 0
 
     @property
@@ -40,9 +48,19 @@ class Gate:
         self._metrics.rejected.inc()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "HEAD":
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if scope["method"] == "HEAD":
             scope = {**scope, "method": "GET"}  # uvicorn omits the body
-        if scope["type"] != "http" or scope["path"] in HEALTH:
+        seen = self._observer.begin(scope)
+        try:
+            await self._let_in(scope, receive, seen.watch(send))
+        finally:
+            self._observer.finish(seen)
+
+    async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] in HEALTH:
             await self._app(scope, receive, send)
             return
         try:
@@ -62,9 +80,8 @@ class Gate:
             return
         self.waiting += 1
         try:
-            with self._metrics.timed(scope["path"]):
-                body = await self._body(receive)
-                await self._app(scope, _replay(body, receive), send)
+            body = await self._body(receive)
+            await self._app(scope, _replay(body, receive), send)
         except Problem as problem:
             await _answer(send, problem)
         finally:
@@ -73,12 +90,12 @@ class Gate:
     def _check_name(self, headers: Headers) -> None:
         """Refuse DNS rebinding: a web page may point its own name at this machine, and the browser sends that name."""
         if self._names is not None and _without_port(headers.get(b"host", b"")) not in self._names:
-            raise Problem(403, "without keys the service answers to localhost only; see Keys in docs/serving.md")
+            raise Problem(403, "the service does not answer to this host name; see Keys in docs/serving.md")
 
     def _authorize(self, scope: Scope, headers: Headers) -> None:
-        if not self._keys.required:
+        if not self.keys.required:
             return
-        key = self._keys.find(headers.get(b"authorization", b""), headers.get(b"x-api-key", b""))
+        key = self.keys.find(headers.get(b"authorization", b""), headers.get(b"x-api-key", b""))
         if key is None or key.expired:
             ask = 'Basic realm="graphsage"' if scope["path"] == "/" else "Bearer"
             said = "send a key: Authorization: Bearer KEY" if key is None else "the key has expired"
@@ -120,10 +137,12 @@ def needed_scope(method: str, path: str) -> str:
     return READ if method in _SAFE or (method == "POST" and path in _READS) else WRITE
 
 
-def local_names(host: str) -> frozenset[bytes]:
-    """Host names of a service that is bound to `host` of this machine."""
+def local_names(host: str, allowed: Iterable[str] = ()) -> frozenset[bytes]:
+    """Host names of a service that is bound to `host` of this machine, and those `allowed` besides."""
     bound = f"[{host}]" if ":" in host else host.lower()
-    return frozenset({b"localhost", b"127.0.0.1", b"[::1]", bound.encode()})
+    return frozenset(
+        {b"localhost", b"127.0.0.1", b"[::1]", bound.encode(), *(name.lower().encode() for name in allowed)}
+    )
 
 
 def _without_port(host: bytes) -> bytes:
@@ -132,10 +151,24 @@ def _without_port(host: bytes) -> bytes:
 
 
 def _check_site(scope: Scope, headers: Headers) -> None:
-    """Refuse changes that a page of another site requests through a user's browser (CSRF)."""
-    site = headers.get(b"sec-fetch-site")
-    if site in (b"cross-site", b"same-site") and scope["method"] not in _SAFE:
+    """Refuse changes that a page of another site requests through a user's browser (CSRF).
+
+    Browsers send Sec-Fetch-Site to https and localhost only, and Origin with every such request.
+    """
+    if scope["method"] in _SAFE:
+        return
+    site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
+    if site is not None:
+        foreign = site not in (b"same-origin", b"none")
+    else:
+        foreign = origin is not None and _authority(origin) != _authority(b"//" + headers.get(b"host", b""))
+    if foreign:
         raise Problem(403, "a page of another site may not do this")
+
+
+def _authority(address: bytes) -> bytes:
+    """Host and port of an address. Ports 80 and 443 are left out: behind a proxy the scheme is unknown."""
+    return address.partition(b"//")[2].lower().removesuffix(b":80").removesuffix(b":443")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

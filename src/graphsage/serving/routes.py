@@ -251,7 +251,9 @@ async def readyz(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Metrics in Prometheus format."""
     service = service_of(request)
-    service.metrics.waiting.set(request.app.state.gate.waiting)
+    gate = request.app.state.gate
+    service.metrics.waiting.set(gate.waiting)
+    service.metrics.keys_refused.set(gate.keys.refused)
     await run_in_threadpool(service.refresh_gauges)
     return Response(service.metrics.page(), media_type="text/plain; version=0.0.4")
 

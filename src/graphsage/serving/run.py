@@ -2,10 +2,11 @@
 
 import gc
 import ipaddress
+import re
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from graphsage.serving.request_limits import local_names
 from graphsage.serving.service import Service
 from graphsage.serving.settings import Settings
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]+\]")  # a host name or an address
 GRACE = 10  # seconds for requests in flight after a signal
 
 
@@ -45,8 +47,11 @@ class _Server(uvicorn.Server):
             self.on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}")
 
 
-def check_address(host: str, keys: ApiKeys) -> None:
-    """Refuse addresses that other machines can reach without keys."""
+def check_address(host: str, keys: ApiKeys, allowed_hosts: Sequence[str] = ()) -> None:
+    """Refuse addresses that other machines can reach without keys, and host names that are none."""
+    for name in allowed_hosts:
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"{setting('allowed_host')} must be a host name without scheme and port; got {name!r}")
     try:
         local = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -68,14 +73,16 @@ def serve(
     inference: str | None = None,
     map_method: str = "pca",
     threads: int = 1,
+    allowed_hosts: Sequence[str] = (),
     on_start: Callable[[str], None] = print,
 ) -> None:
-    """Serve until a signal arrives."""
-    check_address(host, keys)
+    """Serve until a signal arrives. With keys, any host name is accepted unless there are `allowed_hosts`."""
+    check_address(host, keys, allowed_hosts)
     torch.set_num_threads(threads)
     service = Service(run, folder, settings, inference=inference, map_method=map_method)
     try:
-        app = make_app(service, keys, None if keys.required else local_names(host))
+        checked = not keys.required or allowed_hosts
+        app = make_app(service, keys, local_names(host, allowed_hosts) if checked else None)
         config = uvicorn.Config(
             app,
             host=host,

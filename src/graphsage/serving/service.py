@@ -69,6 +69,7 @@ class Service:
         self.metrics.generation.set(version.generation)
         self.metrics.sequence.set(version.sequence)
         self.metrics.journal.set(self.live.waiting)
+        self.metrics.failing.set(bool(self.updater.trouble))
 
     def close(self) -> None:
         self.updater.close()
