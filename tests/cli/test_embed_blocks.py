@@ -9,6 +9,7 @@ import pytest
 from command_line import Command, N, planted
 from graphsage.datasets.dataset import Dataset
 from graphsage.graph.storage import save_graph
+from graphsage.inference.model import load
 from graphsage.inference.out_of_core import embed as driver
 from graphsage.inference.out_of_core.plan import Budget
 
@@ -54,8 +55,13 @@ def test_every_format_holds_the_same_as_without_blocks(
 
 
 def test_labels_and_predictions_stand_beside_the_vectors(graphsage: Command, run: Path, tmp_path: Path) -> None:
-    one, two = compared(graphsage, tmp_path, run, "--with-label", "--with-prediction", suffix=".parquet")
+    words = ("--with-label", "--with-prediction", "--keep-features")
+    one, two = compared(graphsage, tmp_path, run, *words, suffix=".parquet")
     a, b = (pyarrow.parquet.read_table(path) for path in (one, two))
+    vectors = [np.array(table["embedding"].to_pylist()) for table in (a, b)]
+    model = load(run)
+    assert vectors[0].shape == (N, model.encoder.config.dim + model.encoder.in_dim)
+    np.testing.assert_allclose(*vectors, atol=1e-5)
     for column in ("id", "label", "prediction"):
         assert a[column].to_pylist() == b[column].to_pylist()
 

@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+import graphsage as gs
 from algorithms import algorithm_1, inputs
 from encoders import NAMES, encoder_of, worlds
 from graphs import graphs, neighbor_lists, normal, regular, star
+from graphsage.features.degree import degree_features
 from graphsage.graph.graph import Graph
 from graphsage.inference.embed import blocks, embed_exact
 from graphsage.kernels import buffers
@@ -17,8 +19,25 @@ from graphsage.kernels.buffers import Buffers
 from graphsage.kernels.random import Stream
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.sampling.minibatch import whole_graph, whole_minibatch
+from planted import SMALL, planted_graph, planted_split
 
 World = tuple[Encoder, Graph, list[Tensor]]
+
+
+def test_kept_features_are_the_scaled_ones_and_no_classifier_reads_them() -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    plain = gs.train(graph, split, **SMALL, degree_features=True)
+    kept = gs.train(graph, split, **SMALL, degree_features=True, keep_features=True)
+    z, wide = plain.embed(graph), kept.embed(graph)
+    assert (plain.dim, kept.dim) == (8, 8 + 6 + 17)
+    assert torch.equal(wide[:, :8], z)
+    torch.testing.assert_close(plain.embed(graph, [5, 3], keep_features=True), wide[[5, 3]])
+    assert torch.equal(kept.embed(graph, keep_features=False), z)
+    x = torch.cat([graph.features, degree_features(graph.degrees)], dim=1)
+    expected = (x - kept.encoder.shift) * kept.encoder.scale / x.shape[1] ** 0.5
+    torch.testing.assert_close(wide[:, 8:], expected)
+    assert torch.equal(plain.predict_proba(graph), kept.predict_proba(graph))
 
 
 def slow(world: World, seed: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 import graphsage as gs
 from graphsage.graph.storage import save_graph
 from graphsage.inference.export import graph_for
-from graphsage.inference.out_of_core.embed import embed_in_blocks
+from graphsage.inference.out_of_core.embed import embed_in_blocks, embedding_batches
 from graphsage.inference.out_of_core.plan import Budget
 from graphsage.live.node_features import store_from_data
 from graphsage.serving.app import make_app
@@ -59,7 +59,8 @@ def test_every_path_gives_a_node_the_same_vector_and_class(name: str, tmp_path: 
             loaded, tmp_path / "graph", tmp_path / "work", budget=Budget(25_000 if name == "lstm" else 1500)
         )
         assert found.blocks > 2
-        same(z, by_id(other, torch.cat([rows for _, rows in found.batches()])))
+        batches = embedding_batches(found, other, kept_by=loaded if loaded.keep_features else None)
+        same(z, by_id(other, torch.cat([torch.as_tensor(batch["embedding"]) for batch in batches])))
 
     classes = model.head is not None
     served, said = answers(run, tmp_path / "whole", tables.shuffled(2), {"ids": [*z]}, classes)

@@ -59,6 +59,10 @@ def embed_command(
     with_prediction: Annotated[
         bool, typer.Option("--with-prediction", help="Add a column with the predicted class.")
     ] = False,
+    keep_features: Annotated[
+        bool | None,
+        option("--keep-features/--no-keep-features", "Append the scaled features.", default="as trained"),
+    ] = None,
     inference: Inference = None,
     memory: Annotated[
         str | None,
@@ -88,6 +92,7 @@ def embed_command(
       echo pythag | graphsage embed run --node-ids - --out z.csv
       graphsage embed run --new-nodes new.csv --new-edges new_edges.csv --out z.parquet
       graphsage embed run --with-label --with-prediction --out z.parquet
+      graphsage embed run --keep-features --out z.parquet
       graphsage embed run large-graph --memory 4GB --out z.npy
     """
     from graphsage.inference.export import check_suffix, decided_column, embedding_columns, label_column, write_table
@@ -99,7 +104,7 @@ def embed_command(
         for flag, value in blocks.items():
             if value is not None:
                 raise ConfigError(f"{flag} needs --memory, the limit for inference in blocks, such as --memory 4GB")
-        found = _embedded(nodes, inference, device, needs_head=with_prediction)
+        found = _embedded(nodes, inference, device, needs_head=with_prediction, keep_features=keep_features)
         columns = embedding_columns(found.graph, found.rows, found.z)
         if with_label:
             columns["label"] = label_column(found.graph, found.rows)
@@ -117,7 +122,9 @@ def embed_command(
     }.items():
         if value:
             raise ConfigError(f"--memory embeds all nodes on CPUs by exact inference; leave {flag} out")
-    _embed_in_blocks(nodes, out, memory, workers, ray, layer_dtype, resume_dir, with_label, with_prediction, json)
+    _embed_in_blocks(
+        nodes, out, memory, workers, ray, layer_dtype, resume_dir, with_label, with_prediction, keep_features, json
+    )
 
 
 def predict_command(
@@ -185,7 +192,9 @@ class Result:
     z: "Tensor"
 
 
-def _embedded(nodes: Nodes, inference: str | None, device: str, *, needs_head: bool) -> Result:
+def _embedded(
+    nodes: Nodes, inference: str | None, device: str, *, needs_head: bool, keep_features: bool | None = None
+) -> Result:
     import torch
 
     graph: Graph | None = None
@@ -202,7 +211,7 @@ def _embedded(nodes: Nodes, inference: str | None, device: str, *, needs_head: b
         rows = rows if nodes.new_nodes is None else new
     assert graph is not None
     with block_progress("embedding") as on_block:
-        z = model.embed(graph, rows, inference=inference, on_block=on_block)
+        z = model.embed(graph, rows, inference=inference, keep_features=keep_features, on_block=on_block)
     return Result(model, graph, spec, torch.arange(graph.num_nodes) if rows is None else rows, z)
 
 
@@ -240,6 +249,7 @@ def _embed_in_blocks(
     resume_dir: Path | None,
     with_label: bool,
     with_prediction: bool,
+    keep_features: bool | None,
     json: bool,
 ) -> None:
     """Embed a whole graph in bounded memory. The same command continues an interrupted one."""
@@ -272,12 +282,16 @@ def _embed_in_blocks(
     _say_resumed(found, work)
     with block_progress("writing") as on_block:
         model = opened.model if with_prediction else None
-        batches = embedding_batches(found, opened.graph, model, with_label=with_label, on_block=on_block)
+        kept_by = opened.model if (opened.model.keep_features if keep_features is None else keep_features) else None
+        batches = embedding_batches(
+            found, opened.graph, model, with_label=with_label, kept_by=kept_by, on_block=on_block
+        )
         made = write_batches(out, batches, found.num_nodes)
     if resume_dir is None:
         shutil.rmtree(work)
     if json:
-        facts = {"nodes": found.num_nodes, "dim": found.dim, "inference": "exact", "data": opened.spec}
+        dim = found.dim + (0 if kept_by is None else kept_by.encoder.in_dim)
+        facts = {"nodes": found.num_nodes, "dim": dim, "inference": "exact", "data": opened.spec}
         print_json({**facts, "blocks": found.blocks, "files": list(map(str, made))})
     else:
         files = ", ".join(map(str, reversed(made)))

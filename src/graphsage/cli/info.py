@@ -69,7 +69,7 @@ def run_facts(folder: Path) -> dict[str, Any]:
         "graphsage": bundle["graphsage"],
         "parameters": sum(p.numel() for p in parameters),
         "features": model.encoder.in_dim,
-        "dim": model.encoder.config.dim,
+        "dim": model.dim,
         "columns": None if model.features is None else model.features.describe(),
         "classifier": "logistic probe" if model.head is None else "head",
         "multilabel": model.multilabel,

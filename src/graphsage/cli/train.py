@@ -51,7 +51,7 @@ PANELS = {
     ),
     "Classes": ("head_scale", "class_weights", "metric"),
     "Neighborhoods": ("sample_sizes", "max_degree", "cap", "redraw"),
-    "Features": ("identity_dim", "degree_features", "standardize", "feature_type"),
+    "Features": ("identity_dim", "degree_features", "standardize", "keep_features", "feature_type"),
     "Random walks (unsupervised and joint)": (
         "num_walks",
         "walk_length",

@@ -35,7 +35,14 @@ if TYPE_CHECKING:
 FORMAT = 4  # 4: config.json has a checksum of itself, and limits of features
 _FILES = ("model.safetensors", "features.json", "features.safetensors")
 _ADVICE = "copy the run again, or train the model again"
-_PLAIN = ("inference", "degree_features", "multilabel", "seed", "about")  # attributes of a Model as JSON values
+_PLAIN = (
+    "inference",
+    "degree_features",
+    "keep_features",
+    "multilabel",
+    "seed",
+    "about",
+)  # attributes of a Model as JSON values
 
 
 def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:

@@ -5,6 +5,7 @@ memory, or a live graph with nodes that a request brings. `embed_exact` goes lay
 nodes or all. Graphs larger than memory run the same layers over files (`inference.out_of_core`).
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from graphsage.graph.graph import Graph
 from graphsage.kernels.buffers import Buffers
 from graphsage.kernels.neighborhood import Hoods, Minibatch, Ragged
 from graphsage.kernels.random import Stream, derive
+from graphsage.kernels.rows import scaled_rows
 from graphsage.model.encoder import Encoder
 from graphsage.sampling.minibatch import NeighborLists, SamplingConfig, sample_minibatch, whole_minibatch
 
@@ -39,6 +41,9 @@ class GraphView(NeighborLists, Protocol):
 
     def inputs_of(self, batch: Minibatch) -> tuple[Sequence[Tensor], tuple[Hoods, ...]]:
         """Tables of features, and the batch's neighborhoods in rows of these."""
+
+    def tables_of(self, nodes: Tensor) -> tuple[Sequence[Tensor], Tensor]:
+        """Tables of features, and the rows of `nodes` in these."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +72,17 @@ class MemoryView:
 
     def inputs_of(self, batch: Minibatch) -> tuple[Sequence[Tensor], tuple[Hoods, ...]]:
         return self.tables, batch.neighborhoods
+
+    def tables_of(self, nodes: Tensor) -> tuple[Sequence[Tensor], Tensor]:
+        return self.tables, nodes
+
+
+def kept_features(encoder: Encoder, tables: Sequence[Tensor], rows: Tensor) -> Tensor:
+    """What `keep_features` appends to the embeddings: x of `rows`, standardized and divided by √D, (R, D).
+
+    The mean square length of a training node's row is 1, the length of a normalized embedding.
+    """
+    return scaled_rows(tables, rows, encoder.shift, encoder.scale) / math.sqrt(max(encoder.in_dim, 1))
 
 
 def order_matters(encoder: Encoder, inference: str) -> bool:
@@ -100,9 +116,20 @@ def exact_minibatch(
 
 
 def prepare(
-    fast: FastEncoder, view: GraphView, nodes: Tensor, sampling: SamplingConfig | None, seed: int
+    fast: FastEncoder,
+    view: GraphView,
+    nodes: Tensor,
+    sampling: SamplingConfig | None,
+    seed: int,
+    *,
+    keep_features: bool = False,
 ) -> Callable[[], Tensor]:
-    """Read all inputs of `nodes`, from all neighbors without `sampling`. The returned function computes z."""
+    """Read all inputs of `nodes`, from all neighbors without `sampling`. The returned function computes z, on request
+    with the features beside it."""
+    if keep_features:
+        compute = prepare(fast, view, nodes, sampling, seed)
+        kept = kept_features(fast.encoder, *view.tables_of(nodes))
+        return lambda: torch.cat([compute(), kept], dim=1)
     if sampling is not None:
         keys = Stream(seed, "inference").keys(view.draw_keys(nodes))  # a vector does not depend on other nodes
         inputs = view.inputs_of(sample_minibatch(view, nodes, sampling.sample_sizes, keys, sampling.redraw))

@@ -22,7 +22,7 @@ from graphsage.graph.build import check_graph
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import UNKNOWN, Graph, known_labels
 from graphsage.graph.split import TRAIN, Split
-from graphsage.inference.embed import embed_exact, embed_sampled, order_matters, with_lists_by_key
+from graphsage.inference.embed import embed_exact, embed_sampled, kept_features, order_matters, with_lists_by_key
 from graphsage.inference.feature_placement import place
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
@@ -56,6 +56,8 @@ class Model:
     sampling: SamplingConfig
     inference: str = "exact"
     degree_features: bool = False
+    keep_features: bool = False
+    """Whether embeddings are followed by the scaled features."""
     multilabel: bool = False
     class_names: tuple[str, ...] | None = None
     features: FittedFeatures | None = None
@@ -79,6 +81,11 @@ class Model:
     def device(self) -> torch.device:
         return self.encoder.shift.device
 
+    @property
+    def dim(self) -> int:
+        """Width of what `embed` returns."""
+        return self.encoder.config.dim + self.keep_features * self.encoder.in_dim
+
     def to(self, device: str | torch.device) -> "Model":
         self.encoder.to(device)
         if self.head is not None:
@@ -94,9 +101,12 @@ class Model:
         new_edges: Any = None,
         new_vectors: Any = None,
         inference: str | None = None,
+        keep_features: bool | None = None,
         on_block: Callable[[int, int], None] | None = None,
     ) -> Tensor:
         """z of `nodes` (row numbers; all by default), (len(nodes), dim), on the CPU.
+
+        With `keep_features` (by default as the model was trained), the scaled features follow: (len(nodes), dim + D).
 
         The graph may be one that did not exist at training time, or `graph.with_nodes(...)`: nothing is retrained.
         Without a graph it is the one that the model was trained on; a run keeps it. `new_nodes` and `new_edges` are
@@ -125,6 +135,9 @@ class Model:
             z = embed_sampled(
                 self.encoder, capped, tables, rows.to(self.device), self.sampling, seed=self.seed, on_block=on_block
             )
+        if self.keep_features if keep_features is None else keep_features:
+            at = torch.arange(graph.num_nodes, device=self.device) if rows is None else rows.to(self.device)
+            z = torch.cat([z, kept_features(self.encoder, tables, at)], dim=1)
         return check_finite(z.cpu(), rows)
 
     def _graph(self, graph: Graph | None) -> Graph:
@@ -190,14 +203,15 @@ class Model:
 
     @torch.no_grad()
     def probabilities(self, z: Tensor) -> Tensor:
-        """Class probabilities of embeddings: softmax for one class a node, a sigmoid for each label where many."""
+        """Class probabilities of embeddings: softmax for one class a node, a sigmoid for each label where many.
+        Features that follow an embedding are not read."""
         if self.head is None:
             raise DataError(
                 f"this model was trained without labels and predicts nothing; "
                 f"train it with {setting('task', 'supervised')}"
             )
         self.head.eval()
-        scores = check_finite(self.head(z.to(self.device)).cpu())
+        scores = check_finite(self.head(z[:, : self.encoder.config.dim].to(self.device)).cpu())
         return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)
 
     def predict(

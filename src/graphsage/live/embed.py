@@ -33,6 +33,7 @@ class LiveEncoder:
     sampling: SamplingConfig
     inference: str
     degrees: bool
+    keep_features: bool
     multilabel: bool
     seed: int
     together: bool
@@ -59,11 +60,17 @@ class LiveEncoder:
             model.sampling,
             how,
             model.degree_features,
+            model.keep_features,
             model.multilabel,
             model.seed,
             rows_are_independent(encoder),
             order_matters(model.encoder, how),
         )
+
+    @property
+    def dim(self) -> int:
+        """Width of what `embed` returns."""
+        return self.encoder.config.dim + self.keep_features * self.encoder.in_dim
 
     def embed(self, targets: Sequence[Target]) -> Tensor:
         """z of `targets`, (B, dim)."""
@@ -80,18 +87,19 @@ class LiveEncoder:
             made = [part() for part in parts]
             if len(made) == 1:
                 return made[0]
-            return torch.cat(made) if made else torch.zeros(0, self.encoder.config.dim)
+            return torch.cat(made) if made else torch.zeros(0, self.dim)
 
         return compute
 
     def _read(self, targets: Sequence[Target]) -> Compute:
         view = OverlayView(targets, self.degrees, self.by_key)
-        return prepare(self.fast, view, view.targets, self.sampling if self.inference == "sampled" else None, self.seed)
+        sampling = self.sampling if self.inference == "sampled" else None
+        return prepare(self.fast, view, view.targets, sampling, self.seed, keep_features=self.keep_features)
 
     @torch.no_grad()
     def probabilities(self, z: Tensor) -> Tensor | None:
         """(B, C), None for a model without classes."""
         if self.head is None:
             return None
-        scores = self.head(z)
+        scores = self.head(z[:, : self.encoder.config.dim])
         return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)

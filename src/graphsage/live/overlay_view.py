@@ -84,6 +84,10 @@ class OverlayView:
         nodes, first = compact(hoods, self.num_nodes)
         return self._tables(nodes.numpy()), (first, *batch.neighborhoods[1:])
 
+    def tables_of(self, nodes: Tensor) -> tuple[list[Tensor], Tensor]:
+        """A copy of the features of `nodes`."""
+        return self._tables(nodes.numpy()), torch.arange(len(nodes))
+
     def _of_main(self, nodes: Tensor) -> Tensor:
         """One number for a node of the live graph in all overlays: a new node changes degrees but no features."""
         rows = nodes & _MASK

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsage.inference.embed import embed_exact
+from graphsage.inference.embed import embed_exact, kept_features
 from graphsage.inference.model import input_tables
 from graphsage.inference.nearest import NearestIndex, Vectors, best, normalized
 from graphsage.live.materialize import whole
@@ -242,14 +242,17 @@ def embed_everything(
     encoder = model.encoder
     if encoder.inference == "exact":
         plain = whole(overlay).graph
-        z = embed_exact(encoder.encoder, made.graph, input_tables(plain, encoder.degrees), seed=encoder.seed)
+        tables = input_tables(plain, encoder.degrees)
+        z = embed_exact(encoder.encoder, made.graph, tables, seed=encoder.seed)
+        if encoder.keep_features:
+            z = torch.cat([z, kept_features(encoder.encoder, tables, torch.arange(len(z)))], dim=1)
     else:
         parts = []
         for start in range(0, len(made.rows), 256):
             if stop.is_set():
                 break
             parts.append(encoder.embed([Target(overlay, row) for row in made.rows[start : start + 256].tolist()]))
-        z = torch.cat(parts) if parts else torch.zeros(0, encoder.encoder.config.dim)
+        z = torch.cat(parts) if parts else torch.zeros(0, encoder.dim)
     z = z.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)  # overflowed vectors; requests for them get an error
     p = encoder.probabilities(z) if len(z) else None
     guessed = [UNKNOWN] * len(z) if p is None else p.argmax(dim=1).tolist()

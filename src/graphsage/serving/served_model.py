@@ -37,7 +37,7 @@ class ServedModel:
 
     @property
     def dim(self) -> int:
-        return self.encoder.encoder.config.dim
+        return self.encoder.dim
 
     def prediction(self, p: Tensor) -> dict[str, Any]:
         """Probabilities (C,) as an answer, in descending order."""
@@ -94,7 +94,7 @@ def ready(model: Model, version: str, inference: str | None = None) -> ServedMod
         "data": model.about.get("data"),
         "aggregator": model.encoder.config.aggregator,
         "layers": model.encoder.config.num_layers,
-        "dim": model.encoder.config.dim,
+        "dim": model.dim,
         "inference": encoder.inference,
         "sample_sizes": list(model.sampling.sample_sizes),
         "max_degree": model.sampling.max_degree,

@@ -115,6 +115,8 @@ class Config:
     """Width of a learned vector per node. Such a model knows only the nodes of its training graph."""
     degree_features: bool = False
     """Add the degree to a node's features. Always on for a graph without features."""
+    keep_features: bool = False
+    """Append the scaled features to each embedding. The classes are predicted without them."""
     standardize: bool = True
     """Shift and scale features by the mean and deviation of the training nodes."""
     max_degree: int | None = None

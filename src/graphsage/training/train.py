@@ -271,6 +271,7 @@ def _new_model(
         sampling=config.sampling(),
         inference=config.inference,
         degree_features=use_degrees,
+        keep_features=config.keep_features,
         multilabel=seen.multilabel,
         class_names=names,
         limits=limits,

@@ -17,7 +17,7 @@ from graphsage.graph.external.row_file import RowFile
 from graphsage.graph.external.size import shown_size
 from graphsage.graph.graph import Graph
 from graphsage.graph.storage import open_graph
-from graphsage.inference.embed import order_matters
+from graphsage.inference.embed import kept_features, order_matters
 from graphsage.inference.export import Batch, decided_column, embedding_columns, label_column
 from graphsage.inference.model import Model, check_identity, input_tables
 from graphsage.inference.out_of_core.infer import infer_block
@@ -231,12 +231,15 @@ def embedding_batches(
     model: Model | None = None,
     *,
     with_label: bool = False,
+    kept_by: Model | None = None,
     on_block: Progress | None = None,
 ) -> Iterator[Batch]:
-    """id, embedding, and on request the class; with a model also the class that it predicts."""
+    """id, embedding, and on request the class; with a model also the class that it predicts. The scaled features of
+    the model `kept_by` follow the embedding."""
     for start, z in found.batches():
         nodes = torch.arange(start, start + len(z))
-        columns = embedding_columns(graph, nodes, z)
+        wide = z if kept_by is None else torch.cat([z, _kept(kept_by, graph, start, start + len(z))], dim=1)
+        columns = embedding_columns(graph, nodes, wide)
         if with_label:
             columns["label"] = label_column(graph, nodes)
         if model is not None:
@@ -244,3 +247,9 @@ def embedding_batches(
         yield columns
         if on_block is not None:
             on_block(start + len(z), found.num_nodes)
+
+
+def _kept(model: Model, graph: Graph, start: int, stop: int) -> Tensor:
+    features = None if graph.features is None else graph.features[start:stop]
+    part = graph.replace(indptr=graph.indptr[start : stop + 1], features=features)
+    return kept_features(model.encoder, input_tables(part, model.degree_features), torch.arange(stop - start))
