@@ -211,7 +211,7 @@ class Model:
                 f"train it with {setting('task', 'supervised')}"
             )
         self.head.eval()
-        scores = check_finite(self.head(z[:, : self.encoder.config.dim].to(self.device)).cpu())
+        scores = check_finite(self.head(z[:, : self.encoder.config.dim].contiguous().to(self.device)).cpu())
         return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)
 
     def predict(

@@ -101,5 +101,5 @@ class LiveEncoder:
         """(B, C), None for a model without classes."""
         if self.head is None:
             return None
-        scores = self.head(z[:, : self.encoder.config.dim])
+        scores = self.head(z[:, : self.encoder.config.dim].contiguous())
         return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)
