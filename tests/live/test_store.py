@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import sqlite3
 import threading
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from graphsage.live.backup import backup, restore, verify
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.faults import POINTS, arm
 from graphsage.live.materialize import whole
+from graphsage.live.overlay import Overlay
 from graphsage.live.store import LiveGraph, create_store
 from live_models import WIDTH, features_of, graph_of, live_from, model_of, open_live, vectors
 
@@ -151,6 +153,82 @@ def test_compaction_goes_on_beside_writes_and_loses_nothing(live: LiveGraph) -> 
     live.close()
     with open_live(live.folder, MODEL) as again, again.reading() as (overlay, _):
         assert torch.equal(vectors(overlay, MODEL, sorted(expected)), z)
+
+
+def test_readers_do_not_wait_while_a_change_is_applied(live: LiveGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, finish, apply = threading.Event(), threading.Event(), Overlay.apply
+
+    def slowly(self: Overlay, change: Change) -> None:
+        begun.set()
+        assert finish.wait(20)
+        apply(self, change)
+
+    monkeypatch.setattr(Overlay, "apply", slowly)
+    done = live.submit(Change((node("a"), node("b")), (("a", "n0"), ("b", "n0"))))
+    assert begun.wait(20)
+    seen = []
+
+    def read() -> None:
+        with live.reading() as (overlay, version):
+            seen.append((overlay.find("a"), len(overlay.adjacency.neighbors(0)), version.sequence))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    reader.join(10)
+    during = list(seen)
+    finish.set()
+    reader.join()
+    assert during == [(None, 1, 0)]
+    assert done.result(20).sequence == 1
+    read()
+    assert seen[-1] == (6, 3, 1)
+
+
+@pytest.mark.parametrize("cap", ["row", "symmetric"])
+def test_many_edges_of_one_change_are_joined_together(tmp_path: Path, cap: str) -> None:
+    ids = [f"h{i}" for i in range(60)]
+    ring = {(a, b) for a, b in zip(ids, [*ids[1:], ids[0]], strict=True)}
+    model = model_of(cap=cap)
+    with live_from(tmp_path / "store", graph_of({id: features_of(id) for id in ids}, ring), model) as live:
+        new = [node(f"x{i}") for i in range(150)]
+        edges = {each.id: tuple((id, each.id) for id in ids) for each in new}
+        live.apply(Change((node("warm"),), (("h0", "warm"), ("h1", "warm"))))
+        overlay, _ = live.frozen()
+        began = time.thread_time()
+        for each in new:
+            overlay.apply(Change((each,), edges[each.id]))
+        single = time.thread_time() - began
+        whole_change = Change(tuple(new), tuple(pair for each in new for pair in edges[each.id]))
+        other, _ = live.frozen()
+        began = time.thread_time()
+        other.apply(whole_change)
+        assert time.thread_time() - began < single
+        for row in range(other.num_rows):
+            assert other.adjacency.neighbors(row).tolist() == overlay.adjacency.neighbors(row).tolist()
+            assert other.adjacency.capped(row).tolist() == overlay.adjacency.capped(row).tolist()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_change_tells_which_nodes_it_affects(tmp_path: Path, directed: bool) -> None:
+    graph = graph_of(NODES, EDGES, directed)
+    told: list[set[str]] = []
+    with live_from(tmp_path / "store", graph, MODEL) as live:
+        live.on_change = lambda ids: told.append(set(ids))
+        live.apply(Change((node("new"),), (("n5", "new"), ("n0", "new"))))
+        live.apply(Change((node("other", 1),)))
+        live.apply(Change(edges=(("new", "n4"), ("n4", "n4"))))
+        live.apply(Change(removed_edges=(("n3", "n4"),)))
+        live.apply(Change(removed_nodes=("n1",)))
+        live.apply(Change(removed_nodes=("new",)))
+    ends = {"n4"} if directed else {"n3", "n4"}
+    assert told == [
+        {"new"} if directed else {"new", "n0", "n5"},
+        {"other"},
+        {"n4"} if directed else {"new", "n4"},
+        ends,
+        {"n1", "n2"} if directed else {"n0", "n1", "n2"},
+        {"new", "n4"} if directed else {"new", "n0", "n4", "n5"},
+    ]
 
 
 def test_reading_with_another_cap_is_reading_a_graph_built_with_it(live: LiveGraph) -> None:

@@ -89,25 +89,44 @@ class Adjacency:
     def new_row(self, row: int) -> None:
         self.lists[row] = self.shown[row] = _NO_ROWS
 
-    def join(self, source: int, target: int) -> None:
-        """Add the edge (source, target): the source becomes a neighbor of the target, and vice versa if undirected."""
-        pairs = [pair for pair in self._stored(source, target) if not _holds(self.neighbors(pair[0]), pair[1])]
-        for row, other in pairs:
-            self.lists[row] = _with(self.neighbors(row), other)
-            self._tighten(row, other)
-            if self._directed:
-                self._hearers.setdefault(other, set()).add(row)
-        for row, other in pairs:
-            if self._survives(row, other):
-                self.shown[row] = _with(self.capped(row), other)
-            else:
-                self.shown.setdefault(row, self.capped(row))
+    def join(self, sources: IntArray, targets: IntArray) -> None:
+        """Add edges: each source becomes a neighbor of its target, and vice versa if undirected."""
+        rows, others = targets, sources
+        if not self._directed:
+            rows, others = np.concatenate((targets, sources)), np.concatenate((sources, targets))
+        order = np.lexsort((others, rows))
+        rows, others = rows[order], others[order]
+        first = np.ones(len(rows), bool)
+        first[1:] = (rows[1:] != rows[:-1]) | (others[1:] != others[:-1])
+        rows, others = rows[first], others[first]
+        owners, starts, counts = np.unique(rows, return_index=True, return_counts=True)
+        numbers, keep = self._numbers(rows, others), np.ones(len(rows), bool)
+        for row, start, count in zip(owners.tolist(), starts.tolist(), counts.tolist(), strict=True):
+            here, everyone = slice(start, start + count), self.neighbors(row)
+            if len(everyone):
+                places = np.minimum(everyone.searchsorted(others[here]), len(everyone) - 1)
+                keep[here] = everyone[places] != others[here]
+            new = others[here][keep[here]]
+            if len(new):
+                self.lists[row] = _merged(everyone, new)
+                self._tighten(row, numbers[here][keep[here] & (self._rule.self_loops | (others[here] != row))])
+                if self._directed:
+                    for other in new.tolist():
+                        self._hearers.setdefault(other, set()).add(row)
+        thresholds = np.array([self._threshold(row) for row in owners.tolist()])
+        limits = np.repeat(thresholds, counts)
+        if self._rule.both_ways:  # then every other is an owner too
+            limits = np.minimum(limits, thresholds[owners.searchsorted(others)])
+        keep &= (numbers <= limits) & (self._rule.self_loops | (rows != others))
+        for row, start, count in zip(owners.tolist(), starts.tolist(), counts.tolist(), strict=True):
+            survivors = others[start : start + count][keep[start : start + count]]
+            if len(survivors):
+                self.shown[row] = _merged(self.capped(row), survivors)
 
     def visit(self, row: int, others: list[int]) -> None:
         """Join the last row, still without edges, with all of `others` (distinct)."""
         if self._directed or len(others) > self._rule.limit:
-            for other in others:
-                self.join(other, row)
+            self.join(np.array(others, np.int64), np.full(len(others), row))
             return
         others, last = sorted(others), np.array([row], np.int64)
         lost = set()
@@ -115,7 +134,8 @@ class Adjacency:
             everyone, shown = self.neighbors(other), self.capped(other)
             grown = self.lists[other] = np.concatenate((everyone, last))
             if len(self._counted(other, everyone)) >= self._rule.limit:
-                self._tighten(other, row)
+                number = self._rule.priority(self.key_of(other), self.key_of(row))
+                self._tighten(other, np.array([number]))
                 if not self._survives(other, row):
                     lost.add(other)
                     continue
@@ -145,11 +165,21 @@ class Adjacency:
         self.lists[row] = self.shown[row] = _NO_ROWS
         self._best[row] = None
 
+    def take(self, above: "Adjacency") -> None:
+        """Make the lists of an adjacency on top of this one its own."""
+        self.lists.update(above.lists)
+        self.shown.update(above.shown)
+        self._best.update(above._best)
+        for row, hearers in above._hearers.items():
+            self._hearers.setdefault(row, set()).update(hearers)
+
     def _listed_by(self, row: int) -> list[int]:
         """The rows that list `row`."""
         if not self._directed:
             return [int(other) for other in self.neighbors(row)]
         known = set(self._hearers.get(row, ()))
+        if self._below is not None:
+            known.update(self._below._hearers.get(row, ()))
         if row < self._base.num_nodes:
             indptr, rows = self._base.reverse
             known.update(rows[indptr[row] : indptr[row + 1]].tolist())
@@ -172,6 +202,14 @@ class Adjacency:
             return self._best[row]
         return self._cap.best.get(row) if self._below is None else self._below._best_of(row)
 
+    def _numbers(self, rows: IntArray, others: IntArray) -> IntArray:
+        """Priorities of the edges (rows, others)."""
+        if self._rule.limit == NO_THRESHOLD:
+            return np.zeros(len(rows), np.int64)
+        nodes, places = np.unique(np.concatenate((rows, others)), return_inverse=True)
+        keys = torch.from_numpy(self.keys_of(nodes)[places])
+        return self._rule.priorities(keys[: len(rows)], keys[len(rows) :]).numpy()
+
     def _priorities(self, row: int, others: IntArray) -> IntArray:
         keys = torch.tensor([self.key_of(row)]), torch.from_numpy(self.keys_of(others))
         return self._rule.priorities(*keys).numpy()
@@ -191,19 +229,18 @@ class Adjacency:
             limit = min(limit, self._threshold(other))
         return limit == NO_THRESHOLD or self._rule.priority(self.key_of(row), self.key_of(other)) <= limit
 
-    def _tighten(self, row: int, other: int) -> None:
-        """Update the cap after `other` joined `row`: a lower threshold may drop another neighbor."""
+    def _tighten(self, row: int, numbers: IntArray) -> None:
+        """Update the cap after neighbors with the priorities `numbers` joined `row`: others may be dropped."""
         everyone, limit = self._counted(row, self.neighbors(row)), self._rule.limit
-        if len(everyone) <= limit or (row == other and not self._rule.self_loops):
+        if len(everyone) <= limit or not len(numbers):
             return
         best = self._best_of(row)
         if best is None:
             best = self._smallest(self._priorities(row, everyone))
+        elif numbers.min() > best[-1]:
+            return
         else:
-            number = self._rule.priority(self.key_of(row), self.key_of(other))
-            if number > best[-1]:
-                return
-            best = np.insert(best, np.searchsorted(best, number), number)[:-1]
+            best = np.sort(np.concatenate((best, numbers)))[:limit]
         self._best[row] = best
         shown = self.capped(row)
         numbers = self._priorities(row, shown)
@@ -236,6 +273,14 @@ def _place(rows: IntArray, row: int) -> int:
 def _holds(rows: IntArray, row: int) -> bool:
     place = _place(rows, row)
     return place < len(rows) and int(rows[place]) == row
+
+
+def _merged(rows: IntArray, more: IntArray) -> IntArray:
+    """Two ascending lists without a common row as one."""
+    both = np.concatenate((rows, more)).astype(np.int64, copy=False)
+    if len(rows) and len(more) and more[0] < rows[-1]:
+        both.sort(kind="stable")
+    return both
 
 
 def _with(rows: IntArray, row: int) -> IntArray:

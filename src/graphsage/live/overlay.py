@@ -52,6 +52,27 @@ class Overlay:
             setattr(copied, name, getattr(self, name).copy())
         return copied
 
+    def staged(self, change: Change) -> "Overlay":
+        """An overlay with a checked change on top of this one, which stays as it is until it takes the new one."""
+        above = Overlay(self.base, self.cap, self)
+        above.apply(change)
+        return above
+
+    def take(self, above: "Overlay") -> None:
+        """Make an overlay that was staged on top of this one part of it. Arrays are not copied, so this is fast."""
+        self.num_rows = above.num_rows
+        self.adjacency.take(above.adjacency)
+        for row in above.gone:
+            for held in (self.features, self.attributes, self.labels):
+                held.pop(row, None)
+        for name in ("keys", "features", "attributes", "labels", "rows", "ids", "gone"):
+            getattr(self, name).update(getattr(above, name))
+
+    def changed_ids(self) -> list[str]:
+        """Of a staged overlay: nodes that were added, deleted, or whose features, labels or neighbors differ."""
+        own = (self.adjacency.lists, self.adjacency.shown, self.features, self.attributes, self.labels, self.gone)
+        return [self.id_of(row) for row in set().union(*own)]
+
     # Reading
 
     def find(self, id: str) -> int | None:
@@ -74,6 +95,8 @@ class Overlay:
 
     def attributes_of(self, row: int) -> dict[str, Any]:
         found = self.attributes.get(row)
+        if found is None and self.below is not None:
+            return self.below.attributes_of(row)
         return self.base.attributes(row) if found is None and row < self.base.num_nodes else found or {}
 
     def label_of(self, row: int) -> int | tuple[int, ...] | None:
@@ -146,8 +169,10 @@ class Overlay:
             return
         for node in change.nodes:
             self.add_node(node)
-        for source, target in change.edges:
-            self.adjacency.join(self._row(source), self._row(target))
+        if change.edges:
+            rows = {id: self._row(id) for id in {id for pair in change.edges for id in pair}}
+            ends = np.array([(rows[source], rows[target]) for source, target in change.edges])
+            self.adjacency.join(ends[:, 0], ends[:, 1])
         for source, target in change.removed_edges:
             self.adjacency.cut(self._row(source), self._row(target))
         for id in change.removed_nodes:

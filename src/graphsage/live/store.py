@@ -72,7 +72,9 @@ class LiveGraph:
         except BaseException:
             self._lock.release()
             raise
-        self._guard = threading.RLock()
+        self._guard = threading.RLock()  # the overlay is read, or replaced
+        self._applying = threading.Lock()  # a change is applied; held before `_guard`, and longer
+        self.on_change: Callable[[list[str]], None] = lambda ids: None  # told of nodes that a change affects
         self._compacting = threading.Lock()
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._closed = False
@@ -187,16 +189,17 @@ class LiveGraph:
                 done.set_exception(error)
             return
         fault("write.journaled")
-        first = last - len(good) + 1
-        with self._guard:
-            for change, _ in good:
-                self._overlay.apply(change)
-            self._sequence = last
-            generation = self.manifest.generation
-        fault("write.applied")
-        if group[-1][1] is not None:
-            group[-1][1].note(self._overlay)
-        for number, (_, done) in enumerate(good, first):
+        for number, (change, done) in enumerate(good, last - len(good) + 1):
+            with self._applying:
+                staged = self._overlay.staged(change)  # takes long for a large change; readers need not wait
+                with self._guard:
+                    self._overlay.take(staged)
+                    self._sequence = number
+                generation = self.manifest.generation
+            fault("write.applied")
+            self.on_change(staged.changed_ids())
+            if group[-1][1] is not None:
+                group[-1][1].note(self._overlay)
             done.set_result(Version(generation, number))
 
     # Upkeep
@@ -221,9 +224,10 @@ class LiveGraph:
                 sequence = self._catch_up(fresh, sequence)
             write_manifest(self.folder, manifest)  # the same graph as before, so no lock is needed
             fault("compact.manifest")
-            with self._guard:
+            with self._applying:
                 self._catch_up(fresh, sequence)
-                self._overlay, self._base, self.manifest = fresh, base, manifest
+                with self._guard:
+                    self._overlay, self._base, self.manifest = fresh, base, manifest
             fault("compact.swapped")
             self._journal.trim(version.sequence, KEPT)
             fault("compact.trimmed")
@@ -248,11 +252,12 @@ class LiveGraph:
                 self._cap = cap
                 fresh = self._over(self._base)
                 sequence = self._catch_up(fresh, self.manifest.sequence)
-            with self._guard:
+            with self._applying:
                 if fresh is not self._overlay:
                     self._catch_up(fresh, sequence)
+                with self._guard:
                     self._overlay = fresh
-                swap()
+                    swap()
 
     def backup(self, folder: Path) -> Version:
         """Copy the store as it is now into a new folder, without stopping reads and writes."""

@@ -47,6 +47,7 @@ async def compute(
         raise Problem(422, "give ids, nodes or both")
     if total > service.settings.max_nodes:
         raise Problem(422, f"a request may have {service.settings.max_nodes} nodes")
+    _check_edges(service, nodes)
     sent = [NewNode(n.id, n.attributes, n.features, n.edges) for n in nodes]
     deadline = time.monotonic() + service.settings.deadline
     future = asyncio.wrap_future(service.batcher.submit(Job(ids, sent, deadline, predict, model)))
@@ -55,6 +56,13 @@ async def compute(
             return await future
     except TimeoutError:
         raise retry(503, "the request took longer than its deadline") from None
+
+
+def _check_edges(service: Service, nodes: Sequence[schemas.NodeFields]) -> None:
+    """Refuse a request that would keep others waiting for long."""
+    count, most = sum(len(node.edges) for node in nodes), service.settings.max_edges
+    if count > most:
+        raise Problem(422, f"the nodes of a request may have {most:,} edges together, not {count:,}; send fewer nodes")
 
 
 @reads.post("/v1/embed", response_model=schemas.Embeddings)
@@ -137,16 +145,8 @@ def label_names(label: int | tuple[int, ...] | None, known: tuple[str, ...]) -> 
 
 async def make(service: Service, change: Change, expected: Expected | None = None) -> Response:
     version = await asyncio.wrap_future(service.live.submit(change, expected))
-    made(service, change)
     tag = None if expected is None or expected.state is None else {"ETag": etag(expected.state)}
     return changed(service.model, version, tag)
-
-
-def made(service: Service, change: Change) -> None:
-    """Tell the search index of a change."""
-    ends = [end for pair in (*change.edges, *change.removed_edges) for end in pair]
-    service.updater.touch([*(node.id for node in change.nodes), *ends, *change.removed_nodes])
-    service.metrics.changes.inc()
 
 
 @writes.put("/v1/nodes", response_model=schemas.Changed)
@@ -186,6 +186,7 @@ def _named(id: str, body: schemas.NodeBody) -> schemas.StoredNode:
 
 async def change_of(service: Service, stored: Sequence[schemas.StoredNode]) -> Change:
     """The change that stores nodes with their edges."""
+    _check_edges(service, stored)
     try:
         features = await run_in_threadpool(
             service.model.rows.features, [n.attributes for n in stored], [n.features for n in stored]

@@ -39,6 +39,7 @@ class Service:
         self.updater = IndexUpdater(
             self.live, self.batcher, self.settings, self.metrics, lambda: self.model, map_method, folder
         )
+        self.live.on_change = self._changed
         self.updater.start()
 
     def reload(self) -> ServedModel:
@@ -62,6 +63,11 @@ class Service:
                 f"the model in {self.run} makes features by other recipes than the live graph's; "
                 "create a live graph for it: graphsage live create RUN FOLDER"
             )
+
+    def _changed(self, ids: list[str]) -> None:
+        """A change was applied, which affects the nodes `ids`."""
+        self.updater.touch(ids)
+        self.metrics.changes.inc()
 
     def refresh_gauges(self) -> None:
         version = self.live.version

@@ -14,6 +14,8 @@ class Settings:
     """Nodes, or edges, of one request."""
     max_neighbors: int = 1000
     """Edges of one node that is sent along."""
+    max_edges: int = 10_000
+    """Edges of all nodes of one request."""
     max_waiting: int = 64
     """Maximum requests in work or in the queue. More are rejected with 429 before their body is read."""
     deadline: float = 2.0
@@ -26,7 +28,7 @@ class Settings:
     """Nodes up to which the search is exact; above, an HNSW index answers."""
 
     def __post_init__(self) -> None:
-        at_least(1, self, "max_body", "max_nodes", "max_neighbors", "max_waiting", "batch", "exact_up_to")
+        at_least(1, self, "max_body", "max_nodes", "max_neighbors", "max_edges", "max_waiting", "batch", "exact_up_to")
         at_least(0, self, "compact_after")
         if not 0 < self.deadline < math.inf:
             raise ConfigError(f"{setting('deadline')} must be above 0 seconds and finite; got {self.deadline}")
