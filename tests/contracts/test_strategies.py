@@ -90,6 +90,8 @@ def encoders(draw: Callable[..., Any], name: str, num_nodes: int) -> Encoder:
         normalize=draw(st.sampled_from(NORMALIZES)),
         last_activation=draw(st.booleans()),
         bias=draw(st.booleans()),
+        layer_norm=draw(st.booleans()),
+        residual=draw(st.booleans()),
         dropout=draw(st.sampled_from([0.0, 0.5])),
         identity_dim=draw(st.sampled_from([0, 0, 2])),
     )
@@ -166,13 +168,16 @@ def test_rows_first_equals_the_plain_layer(
     ((hood,),) = whole_graph(graph, 1, torch.arange(graph.num_nodes, device=device))
     assert isinstance(hood, Ragged)
     first = rows_first(layer)
+    if layer.skip is not None and layer.aggregator.includes_self:
+        assert first is None
+        return
     assert first is not None
     with torch.no_grad():
         expected = layer(h, hood)
         once, finished, combined = (h.new_empty(len(h), width) for width in (first.width, *[expected.shape[1]] * 2))
         first.for_neighbors(h, once)
         first.for_itself(h, finished)
-        first.finish(first.reduce(once, hood), finished)
+        first.finish(first.reduce(once, hood), finished, h)
         torch.testing.assert_close(finished, expected, atol=2e-5, rtol=1e-4)
         if not first.required:
             first.combine(h, first.reduce(h, hood), combined)

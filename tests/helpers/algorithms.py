@@ -11,7 +11,6 @@ import torch
 
 from graphsage.kernels.random import GOLDEN, mix_int
 from graphsage.model.encoder import Encoder
-from graphsage.model.layer import SageLayer
 
 Vector = np.ndarray[Any, Any]
 PERMUTATION = 1 << 20  # the LSTM's counters
@@ -75,9 +74,8 @@ def aggregate(name: str, module: Any, h_self: Vector, neighbors: Sequence[Vector
 
 
 def iteration(encoder: Encoder, k: int, h_self: Vector, neighbors: Sequence[Vector], key: int) -> Vector:
-    """Algorithm 1, lines 4, 5 and 7, for one node at iteration k."""
-    config, layer = encoder.config, encoder.layers[k - 1]
-    assert isinstance(layer, SageLayer)
+    """Algorithm 1, lines 4, 5 and 7, for one node at iteration k; LayerNorm before the ReLU and h_self after it all."""
+    config, layer = encoder.config, encoder.layer(k)
     h_neighbors = aggregate(config.aggregator, layer.aggregator, h_self, neighbors, key)
     if config.aggregator == "gcn":
         h = linear(layer.weight, h_neighbors)
@@ -87,11 +85,15 @@ def iteration(encoder: Encoder, k: int, h_self: Vector, neighbors: Sequence[Vect
         )
     else:
         h = linear(layer.weight, np.concatenate([h_self, h_neighbors]))
+    if config.layer_norm:
+        h = (h - h.mean()) / np.sqrt(h.var() + layer.norm.eps) * array(layer.norm.weight) + array(layer.norm.bias)
     if k < config.num_layers or config.last_activation:
         h = np.maximum(h, 0)
     if config.normalize == "every" or (config.normalize == "last" and k == config.num_layers):
         length = np.linalg.norm(h)
         h = h / length if length else h
+    if config.residual:
+        h = h + (h_self if len(h_self) == len(h) else linear(layer.skip, h_self))
     return h
 
 

@@ -22,6 +22,9 @@ def encoder_of(config: EncoderConfig, in_dim: int, num_nodes: int | None = None,
     encoder = Encoder(config, in_dim, num_nodes)
     encoder.shift.copy_(normal(seed + 1, in_dim))
     encoder.scale.copy_(normal(seed + 2, in_dim).abs() + 0.5)
+    for k, layer in enumerate(encoder.layers if config.layer_norm else ()):
+        layer.norm.weight.data.copy_(normal(seed + 10 + k, config.dim).abs() + 0.5)  # type: ignore[union-attr]
+        layer.norm.bias.data.copy_(normal(seed + 20 + k, config.dim))  # type: ignore[union-attr]
     return encoder.eval()
 
 
@@ -41,6 +44,8 @@ def worlds(
         normalize=draw(st.sampled_from(NORMALIZES)),
         last_activation=draw(st.booleans()),
         bias=draw(st.booleans()),
+        layer_norm=draw(st.booleans()),
+        residual=draw(st.booleans()),
         identity_dim=draw(st.sampled_from([0, 2])),
     )
     seed = draw(SEEDS)

@@ -112,12 +112,13 @@ def test_draws_do_not_depend_on_row_numbers() -> None:
     assert torch.equal(vectors(without, model, IDS[1:]), vectors(fewer, model, IDS[1:]))
 
 
+@pytest.mark.parametrize("more", [{}, {"layer_norm": True, "residual": True}], ids=["paper", "norm and skip"])
 @pytest.mark.parametrize("aggregator", ["mean", "gcn", "pool", "meanpool"])
-def test_wide_layers_give_the_same_bits_in_any_company(aggregator: str) -> None:
+def test_wide_layers_give_the_same_bits_in_any_company(aggregator: str, more: dict[str, bool]) -> None:
     """Narrow matrices may come out equal by luck; these do not without blocks."""
     generator = torch.Generator().manual_seed(0)
     wide, count = 96, 80
-    config = EncoderConfig(aggregator=aggregator, dim=128, hidden_dim=256)
+    config = EncoderConfig(aggregator=aggregator, dim=128, hidden_dim=256, **more)
     model = Model(encoder_of(config, wide), None, SamplingConfig(max_degree=None))
     pairs = torch.randint(count, (400, 2), generator=generator)
     graph = from_edges(pairs, count, features=torch.randn(count, wide, generator=generator))

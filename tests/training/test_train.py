@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import graphsage as gs
 from graphsage.errors import BundleError, ConfigError, DataError
@@ -93,6 +95,7 @@ def test_an_interrupted_run_resumes_bit_for_bit(task: str, stop_after: int, tmp_
     graph = planted_graph()
     split = planted_split(graph)
     options = {**SMALL, "task": task, "steps": 9, "dropout": 0.2, "negatives_per_pair": task == "unsupervised"}
+    options |= {"layer_norm": True, "residual": True, "schedule": "cosine", "warmup": 0.3}
     whole = gs.train(graph, split, **options)
 
     def press_ctrl_c(event: object) -> None:
@@ -150,6 +153,26 @@ def test_resuming_with_other_settings_is_refused(tmp_path) -> None:
         gs.train(graph, split, out=tmp_path, resume=True, **SMALL)
     with pytest.raises(BundleError, match="no checkpoint"):
         gs.train(graph, split, out=tmp_path / "nowhere", resume=True, **SMALL)
+
+
+def test_a_run_whose_rate_depends_on_its_length_is_not_continued_for_more_epochs(tmp_path) -> None:
+    graph = planted_graph()
+    split = planted_split(graph)
+    gs.train(graph, split, out=tmp_path, **{**SMALL, "epochs": 1, "schedule": "cosine"})
+    with pytest.raises(BundleError, match="other settings"):
+        gs.train(graph, split, out=tmp_path, resume=True, **{**SMALL, "epochs": 2, "schedule": "cosine"})
+
+
+@given(st.integers(1, 200), st.floats(0, 0.9), st.sampled_from(["constant", "cosine"]))
+def test_the_rate_rises_to_lr_and_falls_with_the_cosine(total: int, warmup: float, schedule: str) -> None:
+    config = Config(lr=0.01, warmup=warmup, schedule=schedule)
+    rates = [config.rate(step, total) for step in range(total)]
+    top = rates.index(max(rates))
+    assert all(0 < rate <= 0.01 for rate in rates)
+    assert rates[: top + 1] == sorted(rates[: top + 1])
+    assert rates[top:] == sorted(rates[top:], reverse=True)
+    assert schedule == "cosine" or rates[-1] == 0.01 or warmup * total > total - 1
+    assert warmup or rates[0] == 0.01
 
 
 def test_a_finished_run_can_be_continued_for_more_epochs(tmp_path) -> None:

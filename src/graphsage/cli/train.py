@@ -47,6 +47,8 @@ PANELS = {
         "normalize",
         "last_activation",
         "bias",
+        "layer_norm",
+        "residual",
         "inference",
     ),
     "Classes": ("head_scale", "class_weights", "metric"),

@@ -8,8 +8,7 @@ from torch import Tensor
 from graphsage.errors import ConfigError
 from graphsage.execution.strategies import LayerInput, Source, strategy_for
 from graphsage.kernels.buffers import FRESH, Buffers
-from graphsage.kernels.dropout import dropout
-from graphsage.kernels.neighborhood import Hoods, joined_keys
+from graphsage.kernels.neighborhood import Hoods
 from graphsage.kernels.rows import scaled_rows
 from graphsage.kernels.sequences import CELLS
 from graphsage.model.encoder import Encoder
@@ -46,11 +45,9 @@ class FastEncoder:
 
     def encode(self, data: LayerInput) -> Tensor:
         """The part that learns: z from what was read."""
-        h, keys = self.strategies[0].first(self.encoder, data, self.buffers), data.keys
-        for k, (strategy, hoods) in enumerate(zip(self.strategies[1:], data.above, strict=True), start=2):
-            if self.encoder.training and self.encoder.config.dropout:
-                h = dropout(h, self.encoder.config.dropout, keys, -k, self.buffers)
-            h, keys = strategy.run(h, hoods, self.buffers), joined_keys(hoods)
+        h = self.strategies[0].first(self.encoder, data, self.buffers)
+        for strategy, hoods in zip(self.strategies[1:], data.above, strict=True):
+            h = strategy.run(h, hoods, self.buffers)
         return h
 
     def input_rows(self, tables: Sequence[Tensor], nodes: Tensor) -> Tensor:

@@ -75,17 +75,18 @@ class RowsFirst:
             return (combined + own) / (counts + 1)[:, None]
         return combined if self.partial == "max" else combined / counts.clamp(min=1)[:, None]
 
-    def finish(self, aggregated: Tensor, out: Tensor) -> None:
-        """h^k in `out`, which holds what `for_itself` wrote, from what was reduced."""
+    def finish(self, aggregated: Tensor, out: Tensor, own: Tensor | None = None) -> None:
+        """h^k in `out`, which holds what `for_itself` wrote, from what was reduced; with a skip connection also from
+        h_v, `own`."""
         for rows in _parts(out):
             self._add(aggregated[rows], out[rows])
-            self._activate(out[rows])
+            self._activate(out[rows], None if own is None else own[rows])
 
     def combine(self, own: Tensor, aggregated: Tensor, out: Tensor) -> None:
         """h^k in `out` from h_v and h_N: lines 5 and 7 without rows that were transformed first."""
         for rows in _parts(out):
             self._multiply(own[rows], aggregated[rows], out[rows])
-            self._activate(out[rows])
+            self._activate(out[rows], own[rows])
 
     def _add(self, aggregated: Tensor, out: Tensor) -> None:
         weight = self.layer.weight
@@ -108,12 +109,16 @@ class RowsFirst:
             if not self.aggregator.includes_self:
                 out.addmm_(own, weight.weight[:, : self.layer.in_dim].t())
 
-    def _activate(self, out: Tensor) -> None:
-        weight = self.layer.weight
+    def _activate(self, out: Tensor, own: Tensor | None) -> None:
+        layer, weight = self.layer, self.layer.weight
         linears = [weight] if isinstance(weight, nn.Linear) else [weight.self_weight, weight.neighbor_weight]
         if linears[0].bias is not None:
             out += torch.cat([linear.bias for linear in linears])
-        out.copy_(relu_l2norm(out, self.layer.activation, self.layer.normalize))
+        h = out if layer.norm is None else layer.norm(out)
+        out.copy_(relu_l2norm(h, layer.activation, layer.normalize))
+        if layer.skip is not None:
+            assert own is not None
+            out += layer.skip(own)
 
     @property
     def _neighbor_weight(self) -> Tensor:

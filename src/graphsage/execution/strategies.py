@@ -147,16 +147,17 @@ class SelfAndMean(Plain):
                 [x, learned] if self.includes_self else [x[:, :dim], encoder.identity(data.nodes), x[:, dim:], learned]
             )
             x = torch.cat(parts, dim=1)
-        return transform(self.layer, x, buffers)
+        return transform(self.layer, x, data.keys, buffers)
 
     def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
         hood = hoods[0]
         if len(hoods) == 1 and isinstance(hood, Consecutive):
-            return transform(self.layer, self_and_mean(h, hood, self.includes_self, buffers), buffers)
+            x = self_and_mean(h, hood, self.includes_self, buffers)
+            return transform(self.layer, x, hood.keys, buffers)
         aggregated = concatenated([self.layer.aggregator(h, hood) for hood in hoods])
         if self.includes_self:
-            return transform(self.layer, aggregated, buffers)
-        return combine(self.layer, own_rows(h, hoods, buffers), aggregated, buffers)
+            return transform(self.layer, aggregated, joined_keys(hoods), buffers)
+        return combine(self.layer, own_rows(h, hoods, buffers), aggregated, joined_keys(hoods), buffers)
 
 
 class MaxPool(Plain):
@@ -166,7 +167,8 @@ class MaxPool(Plain):
     padded_rows, uses_keys = True, False
 
     def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
-        return combine(self.layer, own_rows(h, hoods, buffers), self.aggregated(h, hoods, buffers), buffers)
+        aggregated = self.aggregated(h, hoods, buffers)
+        return combine(self.layer, own_rows(h, hoods, buffers), aggregated, joined_keys(hoods), buffers)
 
     def aggregated(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
         pool = self.layer.aggregator
@@ -207,7 +209,7 @@ class LstmOverRows(Plain):
 
     def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
         aggregated = concatenated([self._last_states(h, hood, buffers) for hood in hoods])
-        return combine(self.layer, own_rows(h, hoods, buffers), aggregated, buffers)
+        return combine(self.layer, own_rows(h, hoods, buffers), aggregated, joined_keys(hoods), buffers)
 
     def _last_states(self, h: Tensor, hood: Neighborhood, buffers: Buffers) -> Tensor:
         aggregator = self.layer.aggregator
@@ -238,8 +240,10 @@ STRATEGIES: dict[type[Aggregator], type[Plain]] = {
 
 
 def strategy_for(layer: SageLayer, cells: int = CELLS, *, modules_only: bool = False) -> Plain:
-    """By the exact types of the layer, its aggregator and their modules: a changed one gets `Plain`, which calls it."""
-    strategy = STRATEGIES.get(type(layer.aggregator), Plain) if _as_built(layer) else Plain
+    """By the exact types of the layer, its aggregator and their modules: a changed one gets `Plain`, which calls it. So
+    does a layer whose aggregator includes the node and whose skip connection needs the node's own row."""
+    alone = layer.skip is not None and layer.aggregator.includes_self
+    strategy = STRATEGIES.get(type(layer.aggregator), Plain) if _as_built(layer) and not alone else Plain
     return (PoolModules if modules_only and issubclass(strategy, MaxPool) else strategy)(layer, cells)
 
 
@@ -256,8 +260,15 @@ def _as_built(layer: SageLayer) -> bool:
         lstm = aggregator.lstm
         if type(lstm) is not nn.LSTM or lstm.bidirectional or lstm.proj_size or not (lstm.bias and lstm.batch_first):
             return False
+    linear += [layer.skip] if layer.skip is not None and type(layer.skip) is not nn.Identity else []
     hooked = any(each._forward_hooks or each._forward_pre_hooks for each in layer.modules())
-    return type(layer) is SageLayer and {type(each) for each in linear} <= {nn.Linear, BlockLinear} and not hooked
+    known_norm = layer.norm is None or type(layer.norm) is nn.LayerNorm
+    return (
+        type(layer) is SageLayer
+        and known_norm
+        and {type(each) for each in linear} <= {nn.Linear, BlockLinear}
+        and not hooked
+    )
 
 
 def linear_layers(pool: PoolAggregator) -> list[nn.Linear]:

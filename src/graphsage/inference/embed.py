@@ -277,12 +277,18 @@ class _ExactRun:
                 if once is None:
                     first_pass.combine(table[start:stop], aggregated, out[start:stop])
                 else:
-                    first_pass.finish(aggregated, out[start:stop])
+                    first_pass.finish(aggregated, out[start:stop], self._own(k, below, rows))
                 buffers.give_back(aggregated)
             count.add(stop - start)
         if once is not None:
             buffers.give_back(once)
         return out
+
+    def _own(self, k: int, below: Tensor | None, rows: Tensor) -> Tensor | None:
+        """h^{k-1} of `rows` if layer k adds it to its result."""
+        if self.fast.encoder.layer(k).skip is None:
+            return None
+        return self.fast.input_rows(self.view.tables, rows) if below is None else below[rows]
 
     def layer_over_some(self, k: int, below: Tensor | None, hood: Ragged, count: _Count) -> Tensor:
         """h^k of the rows of `hood`, from the layer below."""

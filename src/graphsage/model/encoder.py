@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from graphsage.errors import ConfigError, at_least, one_of, setting
-from graphsage.kernels.dropout import dropout
-from graphsage.kernels.neighborhood import Hoods, concatenated, joined_keys
+from graphsage.kernels.neighborhood import Hoods, concatenated
 from graphsage.model.aggregators import aggregator_named, make_aggregator
 from graphsage.model.layer import COMBINES, SageLayer
 
@@ -33,8 +32,13 @@ class EncoderConfig:
     last_activation: bool = True
     """ReLU after the last layer too (line 5)."""
     bias: bool = False
+    layer_norm: bool = False
+    """LayerNorm before each ReLU."""
+    residual: bool = False
+    """Add h_v to each layer's result, or a matrix times h_v if the widths differ."""
     dropout: float = 0.0
-    """Share of each hidden vector (the input of layers 2..K, and of the head) that is zeroed in training."""
+    """Share of the results of layers 1..K - 1, and of the head's input, that is zeroed in training. What `residual`
+    adds is not zeroed."""
     identity_dim: int = 0
     """Width of a learned vector for each node. Makes the model transductive: it knows only the nodes it trained on."""
 
@@ -82,6 +86,10 @@ class Encoder(nn.Module):
                 activation=not last or config.last_activation,
                 normalize=config.normalize == "every" or (last and config.normalize == "last"),
                 bias=config.bias,
+                layer_norm=config.layer_norm,
+                residual=config.residual,
+                dropout=0.0 if last else config.dropout,
+                counter=-k - 1,
             )
             self.layers.append(layer)
             width = config.dim
@@ -99,10 +107,8 @@ class Encoder(nn.Module):
         if x.dim() != 2 or x.shape[1] != self.in_dim:
             raise ConfigError(f"x must have {self.in_dim} columns, the encoder's in_dim; got shape {tuple(x.shape)}")
         h = self.input(x, nodes)
-        for k, (layer, hoods) in enumerate(zip(self.layers, neighborhoods, strict=True), start=1):
+        for layer, hoods in zip(self.layers, neighborhoods, strict=True):
             h = concatenated([layer(h, hood) for hood in hoods])
-            if k < len(self.layers):
-                h = self.dropout(h, joined_keys(hoods), k)
         return h
 
     def layer(self, k: int) -> SageLayer:
@@ -124,8 +130,3 @@ class Encoder(nn.Module):
                 f"this encoder has identity vectors ({setting('identity_dim')}); give the rows of the nodes"
             )
         return torch.cat([x, self.identity(nodes)], dim=1)
-
-    def dropout(self, h: Tensor, keys: Tensor, k: int) -> Tensor:
-        """Dropout on h^k before iteration k + 1, in training; the rows' keys determine the mask."""
-        drops = self.training and self.config.dropout > 0
-        return dropout(h, self.config.dropout, keys, -k - 1) if drops else h

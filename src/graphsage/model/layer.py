@@ -1,9 +1,11 @@
-"""One iteration k of Algorithm 1: aggregate (line 4), combine (line 5), normalize (line 7)."""
+"""One iteration k of Algorithm 1: aggregate (line 4), combine (line 5), normalize (line 7). LayerNorm, dropout and the
+skip connection are options that the paper does not have."""
 
 import torch
 from torch import Tensor, nn
 
 from graphsage.errors import one_of
+from graphsage.kernels.dropout import dropout
 from graphsage.kernels.neighborhood import Neighborhood
 from graphsage.kernels.relu_l2norm import l2norm
 from graphsage.model.aggregators.base import Aggregator
@@ -16,6 +18,7 @@ class SageLayer(nn.Module):
 
     combine 'joint':  W · concat(h_v, h_N), the paper's line 5.
     combine 'halves': the released code's W, block-diagonal. One half of the output sees h_v, the other h_N.
+    `skip` is added at the end: h_v itself, or a matrix times h_v if the layer changes the width.
     """
 
     def __init__(
@@ -28,11 +31,16 @@ class SageLayer(nn.Module):
         activation: bool = True,
         normalize: bool = True,
         bias: bool = False,
+        layer_norm: bool = False,
+        residual: bool = False,
+        dropout: float = 0.0,
+        counter: int = 0,
     ) -> None:
         super().__init__()
         one_of("combine", combine, COMBINES)
         self.in_dim, self.aggregator = in_dim, aggregator
         self.activation, self.normalize = activation, normalize
+        self.dropout, self.counter = dropout, counter
         self.weight: nn.Linear | BlockDiagonal
         if aggregator.includes_self:
             self.weight = nn.Linear(aggregator.out_dim, out_dim, bias=bias)
@@ -44,14 +52,25 @@ class SageLayer(nn.Module):
         for module in self.weight.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
+        self.norm = nn.LayerNorm(out_dim) if layer_norm else None
+        self.skip: nn.Linear | nn.Identity | None = None
+        if residual:
+            self.skip = nn.Identity() if in_dim == out_dim else nn.Linear(in_dim, out_dim, bias=False)
+
+    @property
+    def drops(self) -> bool:
+        return self.training and self.dropout > 0
 
     def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
         """h (M, D), R neighborhoods in it -> (R, D_out)."""
         h_n = self.aggregator(h, hood)  # line 4: AGGREGATE, (R, A)
         x = h_n if self.aggregator.includes_self else torch.cat([h[hood.rows], h_n], dim=1)  # line 5: CONCAT,
-        h = self.weight(x)  # W, (R, D_out),
-        h = torch.relu(h) if self.activation else h  # and σ
-        return l2norm(h) if self.normalize else h  # line 7
+        y = self.weight(x)  # W, (R, D_out),
+        y = y if self.norm is None else self.norm(y)
+        y = torch.relu(y) if self.activation else y  # and σ
+        y = l2norm(y) if self.normalize else y  # line 7
+        y = dropout(y, self.dropout, hood.keys, self.counter) if self.drops else y
+        return y if self.skip is None else y + self.skip(h[hood.rows])
 
 
 class BlockDiagonal(nn.Module):

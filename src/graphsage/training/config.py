@@ -71,6 +71,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "feature_type": ("float32", "float16", "bfloat16"),
     "metric": tuple(METRICS),
     "class_weights": ("none", "sqrt", "balanced"),
+    "schedule": ("constant", "cosine"),
 }
 """The values of settings that have a fixed list of them."""
 
@@ -107,6 +108,10 @@ class Config:
     """Apply ReLU after the last layer too. Off for the unsupervised task."""
     bias: bool = False
     """Add a bias to each layer."""
+    layer_norm: bool = False
+    """Apply LayerNorm before each ReLU."""
+    residual: bool = False
+    """Add the input of each layer to its result."""
     dropout: float = 0.0
     """Fraction of hidden values zeroed in training."""
     head_scale: bool = False
@@ -135,6 +140,10 @@ class Config:
     """Targets per step, over all processes."""
     lr: float | None = None
     """Learning rate of Adam."""
+    schedule: str = "constant"
+    """Keep the learning rate (constant), or lower it to 0 along half a cosine by the last step (cosine)."""
+    warmup: float = 0.0
+    """Fraction of the steps in which the learning rate rises from 0."""
     weight_decay: float = 0.0
     """L2 penalty on the weights."""
     clip: float | None = None
@@ -181,6 +190,8 @@ class Config:
         at_least(0, self, "weight_decay", "clip", "supervised_weight", "seed")
         if self.lr is not None and not 0 < self.lr < math.inf:
             raise ConfigError(f"{setting('lr')} must be above 0 and finite; got {self.lr}")
+        if not 0 <= self.warmup < 1:
+            raise ConfigError(f"{setting('warmup')} must be at least 0 and below 1; got {self.warmup}")
         if self.seed >= 2**63:
             raise ConfigError(f"{setting('seed')} must be below 2^63; got {self.seed}")
         if self.task == "unsupervised" and self.patience is not None:
@@ -224,6 +235,20 @@ class Config:
         """The score that chooses weights and settings; unsupervised training is scored by its probe's micro F1."""
         return METRICS[self.metric or TASKS[self.task]["metric"] if self.task in HEADS else "micro-f1"]
 
+    def rate(self, step: int, total: int) -> float:
+        """The learning rate of `step`, counted from 0, of `total` steps."""
+        lr, rising = self.lr or TASKS[self.task]["lr"], self.warmup * total
+        if step < rising:
+            return lr * (step + 1) / (rising + 1)
+        if self.schedule == "constant":
+            return lr
+        return lr * 0.5 * (1 + math.cos(math.pi * (step - rising) / (total - rising)))
+
+    @property
+    def rate_needs_length(self) -> bool:
+        """Whether the learning rate depends on the number of steps."""
+        return self.schedule != "constant" or self.warmup > 0
+
     def encoder(self) -> "EncoderConfig":
         """The part of the settings that shapes the model."""
         from graphsage.model.encoder import EncoderConfig
@@ -239,6 +264,8 @@ class Config:
             hidden_dim=full.hidden_dim,
             depth=full.depth,
             bias=full.bias,
+            layer_norm=full.layer_norm,
+            residual=full.residual,
             dropout=full.dropout,
             identity_dim=full.identity_dim,
             combine=full.combine,

@@ -90,7 +90,7 @@ def run_loop(
 
     Only rank 0 validates, and only rank 0 should have a `folder`, `on_begin` and `on_event`.
     """
-    optimizer = Adam(module, config.lr or 0.01, weight_decay=config.weight_decay, clip=config.clip or 0.0)
+    optimizer = Adam(module, config.rate(0, 1), weight_decay=config.weight_decay, clip=config.clip or 0.0)
     state = TrainingState()
     if resume:
         state = restore(ranks.first(lambda: read_checkpoint(_needed(folder), identity)), module, optimizer)
@@ -112,6 +112,7 @@ def run_loop(
     with matmul_precision("high" if config.tf32 else "highest"), postponed() as interrupt:
         module.train()
         while state.step < total and not state.stopped:
+            optimizer.param_groups[0]["lr"] = config.rate(state.step, total)
             step.run(state.step)
             state.step += 1
             reporter.after_step()

@@ -349,8 +349,9 @@ def _validator(config: Config, model: Model, graph: Graph, split: Split) -> Call
 
 
 def _identity(config: Config, model: Model, data: TrainingData) -> str:
-    """A digest of the run's settings (except its length) and of its training data."""
-    settings = {**dataclasses.asdict(config), "epochs": None, "steps": None}
+    """A digest of the run's settings (except its length, unless the learning rate depends on it) and of its data."""
+    free = {} if config.rate_needs_length else {"epochs": None, "steps": None}
+    settings = {**dataclasses.asdict(config), **free}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     scaler = (model.encoder.shift, model.encoder.scale)
     some = data.nodes[:: max(1, len(data.nodes) // 1024)]  # a sample, because features may be larger than memory

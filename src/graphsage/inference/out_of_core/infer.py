@@ -70,8 +70,9 @@ class Opened:
                     aggregated = first.from_partial(combined[here], counts[here], own)
                     h = torch.empty(end - at, about.width)
                     if about.reads_rows:
-                        first.for_itself(below.rows(at, end), h)
-                        first.finish(aggregated, h)
+                        own_rows = below.rows(at, end)
+                        first.for_itself(own_rows, h)
+                        first.finish(aggregated, h, own_rows)
                     else:
                         first.combine(below.rows(at, end), aggregated, h)
                     writer.write(_stored(h, about))

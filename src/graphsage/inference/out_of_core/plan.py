@@ -168,8 +168,8 @@ def _cuts(adjacency: CsrFiles, row_bytes: int, edge_bytes: int, limit: int, work
 
 def _beside(layer: SageLayer, dim: int) -> int:
     """Memory of chunks of rows and runs of edges, whatever the block."""
-    width = _widest(layer)
-    return CHUNK_ROWS * 4 * (5 * layer.in_dim + 3 * width + 4 * dim) + RUN_EDGES * 64 + RUN_ROWS * 12 * width
+    width, more = _widest(layer), (layer.norm is not None) + (layer.skip is not None)
+    return CHUNK_ROWS * 4 * (5 * layer.in_dim + 3 * width + (4 + more) * dim) + RUN_EDGES * 64 + RUN_ROWS * 12 * width
 
 
 def _least(layer: SageLayer, degree: int) -> int:
