@@ -52,7 +52,7 @@ PANELS = {
         "inference",
     ),
     "Classes": ("head_scale", "class_weights", "metric"),
-    "Neighborhoods": ("sample_sizes", "max_degree", "cap", "redraw"),
+    "Neighborhoods": ("sample_sizes", "whole_batches", "max_degree", "cap", "redraw"),
     "Features": ("identity_dim", "degree_features", "standardize", "keep_features", "feature_type"),
     "Random walks (unsupervised and joint)": (
         "num_walks",

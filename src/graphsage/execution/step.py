@@ -18,6 +18,9 @@ Examples = tuple[Tensor, ...]
 class StepObjective(Protocol):
     """What a step minimizes, in three parts; `graphsage.training.objectives` has those of the paper."""
 
+    @property
+    def fixed_shapes(self) -> bool: ...
+
     def steps_at_once(self, step: int, limit: int) -> int: ...
 
     def choose_examples(self, step: int, count: int = 1) -> Examples: ...
@@ -85,7 +88,8 @@ def gpu_rows(objective: StepObjective, gathered: Any) -> Tensor | None:
 
 def make_step(objective: StepObjective, module: nn.Module, optimizer: Adam, ranks: Ranks = SINGLE_PROCESS) -> Step:
     """A captured step on a GPU with Triton (unless GRAPHSAGE_CAPTURE=0), an eager one elsewhere."""
-    if optimizer.on_device and optimizer.steps.is_cuda and os.environ.get("GRAPHSAGE_CAPTURE", "1") != "0":
+    on_gpu = optimizer.on_device and optimizer.steps.is_cuda
+    if on_gpu and objective.fixed_shapes and os.environ.get("GRAPHSAGE_CAPTURE", "1") != "0":
         from graphsage.execution.capture import CapturedStep
 
         return CapturedStep(objective, module, optimizer, ranks)

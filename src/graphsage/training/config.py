@@ -55,6 +55,7 @@ USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "num_negatives": ("task", PAIRS),
     "negatives_per_pair": ("task", PAIRS),
     "supervised_weight": ("task", ("joint",)),
+    "whole_batches": ("task", ("supervised",)),
     "head_scale": ("task", HEADS),
     "metric": ("task", HEADS),
     "class_weights": ("task", HEADS),
@@ -138,6 +139,9 @@ class Config:
     """Stop after this many steps, whatever the number of epochs."""
     batch_size: int = 512
     """Targets per step, over all processes."""
+    whole_batches: int = 0
+    """Train on all neighbors, with the connected parts of the training graph dealt to so many batches of about equal
+    size. 0 samples neighbors."""
     lr: float | None = None
     """Learning rate of Adam."""
     schedule: str = "constant"
@@ -187,7 +191,7 @@ class Config:
             )
         at_least(1, self, "epochs", "steps", "batch_size", "num_walks", "num_negatives", "patience")
         at_least(2, self, "walk_length")
-        at_least(0, self, "weight_decay", "clip", "supervised_weight", "seed")
+        at_least(0, self, "whole_batches", "weight_decay", "clip", "supervised_weight", "seed")
         if self.lr is not None and not 0 < self.lr < math.inf:
             raise ConfigError(f"{setting('lr')} must be above 0 and finite; got {self.lr}")
         if not 0 <= self.warmup < 1:

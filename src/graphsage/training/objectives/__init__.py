@@ -9,6 +9,7 @@ from graphsage.training.objectives.base import Objective, TrainingData
 from graphsage.training.objectives.joint import Joint
 from graphsage.training.objectives.supervised import Supervised
 from graphsage.training.objectives.unsupervised import Unsupervised
+from graphsage.training.objectives.whole import WholeGraphs
 
 
 def make_objective(config: Config, encoder: Encoder, head: ClassHead | None, data: TrainingData) -> Objective:
@@ -16,4 +17,6 @@ def make_objective(config: Config, encoder: Encoder, head: ClassHead | None, dat
     if config.task == "unsupervised":
         return Unsupervised(config, fast, data)
     assert head is not None
-    return (Supervised if config.task == "supervised" else Joint)(config, fast, head, data)
+    if config.task == "joint":
+        return Joint(config, fast, head, data)
+    return (WholeGraphs if config.whole_batches else Supervised)(config, fast, head, data)

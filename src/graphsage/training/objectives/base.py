@@ -8,7 +8,7 @@ computes its part of the batch, and the losses of all ranks add up to the batch 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -35,6 +35,8 @@ class TrainingData:
 
 class Objective(ABC):
     epochs: Epochs
+    fixed_shapes: ClassVar[bool] = True
+    """Whether steps with examples of one shape have tensors of one shape; others cannot be captured."""
 
     def __init__(self, config: Config, encoder: FastEncoder, data: TrainingData) -> None:
         self.config, self.encoder, self.data = config, encoder, data

@@ -27,6 +27,8 @@ class Labeled:
     labels: Tensor
     weight: Tensor | None
     """This rank's share of the batch loss; None if one rank computes the whole batch."""
+    rows: Tensor | None = None
+    """Those of the embedded nodes that are targets, if not all are."""
 
 
 class Supervised(Objective):
@@ -58,6 +60,7 @@ class Supervised(Objective):
         return Labeled(self._read(targets, keys, out), keys, self.labels[targets], weight[0] if weight else None)
 
     def loss(self, gathered: Labeled) -> Tensor:
-        scores = self.head(self._embed(gathered.inputs), gathered.keys)
+        z = self._embed(gathered.inputs)
+        scores = self.head(z if gathered.rows is None else z[gathered.rows], gathered.keys)
         loss = supervised_loss(scores, gathered.labels, self.class_weights)
         return loss if gathered.weight is None else loss * gathered.weight
