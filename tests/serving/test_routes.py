@@ -7,6 +7,7 @@ import os
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -103,10 +104,10 @@ def test_looking_at_a_node(client: TestClient) -> None:
 
 
 def test_changes_can_be_seen_and_undone(client: TestClient) -> None:
-    strange = "a/b c?d#π%"
+    strange = "a/b c?d#π%\n"
     put = client.put("/v1/nodes", json={"nodes": [{"id": strange, "label": "logic", **NEW}]})
     assert put.status_code == 200, put.text
-    path = f"/v1/nodes/{strange.replace('%', '%25').replace('?', '%3F').replace('#', '%23')}"
+    path = f"/v1/nodes/{quote(strange)}"
     assert client.get(path).json()["label"] == "logic"
     assert client.get(path).json()["neighbors"] == ["node-1", "node-4"]
     assert client.put("/v1/edges", json={"edges": [{"source": strange, "target": "node-9"}]}).status_code == 200

@@ -28,6 +28,12 @@ def command(
         list[str] | None,
         option("--allowed-host", "Host name to accept besides those of this machine; may be repeated.", "NAME"),
     ] = None,
+    access_log: Annotated[
+        Path | None, option("--access-log", "File for a JSON line per request; - is stdout.", "FILE")
+    ] = None,
+    audit_log: Annotated[
+        Path | None, option("--audit-log", "File for a JSON line per change and admin request; - is stdout.", "FILE")
+    ] = None,
     inference: Inference = None,
     map_method: Annotated[str, typer.Option("--map", help="Projection of the map.", metavar="pca|tsne")] = "pca",
     threads: Annotated[int, typer.Option("--threads", help="Threads per micro-batch.", min=1)] = 1,
@@ -72,6 +78,8 @@ def command(
         map_method=map_method,
         threads=threads,
         allowed_hosts=allowed_host or (),
+        access_log=access_log,
+        audit_log=audit_log,
         on_start=lambda at: say(f"serving {graph} on {at}   map {at}/   API {at}/docs"),
     )
 

@@ -15,7 +15,8 @@ from graphsage.errors import DataError, NodeStateError, OutputError, StoreError,
 from graphsage.serving import schemas
 from graphsage.serving.answers import TITLES, Problem, problem_body
 from graphsage.serving.keys import ApiKeys
-from graphsage.serving.observation import RouteNames
+from graphsage.serving.logs import JsonLog
+from graphsage.serving.observation import Observer, RouteNames, seen_of
 from graphsage.serving.request_limits import Gate
 from graphsage.serving.routes import admin, reads, writes
 from graphsage.serving.service import Service
@@ -38,8 +39,14 @@ _POLICY = (
 _MAP_POLICY = _POLICY.replace("script-src 'self'", "script-src 'self' 'unsafe-eval'")
 
 
-def make_app(service: Service, keys: ApiKeys | None = None, names: frozenset[bytes] | None = None) -> Gate:
-    """The ASGI application of a service; the caller closes the service."""
+def make_app(
+    service: Service,
+    keys: ApiKeys | None = None,
+    names: frozenset[bytes] | None = None,
+    access_log: JsonLog | None = None,
+    audit_log: JsonLog | None = None,
+) -> Gate:
+    """The ASGI application of a service; the caller closes the service and the logs."""
     known: dict[int | str, dict[str, Any]] = {
         code: {"model": schemas.ProblemAnswer, "description": text} for code, text in TITLES.items() if code != 500
     }
@@ -60,7 +67,8 @@ def make_app(service: Service, keys: ApiKeys | None = None, names: frozenset[byt
     _errors(app)
     paths = [route.path for part in parts for route in part.routes if isinstance(route, APIRoute)]
     routes = RouteNames([*paths, "/", "/docs", "/openapi.json", "/static/{file}"])
-    gate = Gate(app, service.settings, keys or ApiKeys(), service.metrics, routes, names)
+    observer = Observer(service.metrics, routes, access_log, audit_log)
+    gate = Gate(app, service.settings, keys or ApiKeys(), service.metrics, observer, names)
     app.state.gate = gate
     return gate
 
@@ -78,50 +86,51 @@ def _page(app: FastAPI) -> None:
 
 
 def _errors(app: FastAPI) -> None:
-    def answer(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    def answer(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+        seen_of(request.scope).problem = detail
         return Response(problem_body(status, detail), status, headers, "application/problem+json")
 
     @app.exception_handler(Problem)
-    async def problem(_: Request, error: Problem) -> Response:
-        return answer(error.status, error.detail, error.headers)
+    async def problem(request: Request, error: Problem) -> Response:
+        return answer(request, error.status, error.detail, error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
         found = error.errors()
         status = 400 if any(each["type"] == "json_invalid" for each in found) else 422
-        return answer(status, "; ".join(map(_place, found[:3])))
+        return answer(request, status, "; ".join(map(_place, found[:3])))
 
     @app.exception_handler(HTTPException)
-    async def http(_: Request, error: HTTPException) -> Response:
+    async def http(request: Request, error: HTTPException) -> Response:
         sentences = {404: "there is nothing at this address", 405: "this address takes another method"}
         plain = sentences.get(error.status_code, "the request cannot be read")
-        return answer(error.status_code, plain, dict(error.headers or {}))
+        return answer(request, error.status_code, plain, dict(error.headers or {}))
 
     @app.exception_handler(UnknownNodeError)
-    async def unknown(_: Request, error: UnknownNodeError) -> Response:
-        return answer(404, str(error))
+    async def unknown(request: Request, error: UnknownNodeError) -> Response:
+        return answer(request, 404, str(error))
 
     @app.exception_handler(NodeStateError)
-    async def state(_: Request, error: NodeStateError) -> Response:
-        return answer(412, str(error))
+    async def state(request: Request, error: NodeStateError) -> Response:
+        return answer(request, 412, str(error))
 
     @app.exception_handler(DataError)
-    async def data(_: Request, error: DataError) -> Response:
-        return answer(422, str(error))
+    async def data(request: Request, error: DataError) -> Response:
+        return answer(request, 422, str(error))
 
     @app.exception_handler(OutputError)
-    async def output(_: Request, error: OutputError) -> Response:
+    async def output(request: Request, error: OutputError) -> Response:
         _log.error("cannot write: %s", error)
-        return answer(507, "the change could not be made durable and was not made")
+        return answer(request, 507, "the change could not be made durable and was not made")
 
     @app.exception_handler(StoreError)
-    async def store(_: Request, error: StoreError) -> Response:
+    async def store(request: Request, error: StoreError) -> Response:
         _log.error("the live graph: %s", error)
-        return answer(503, "the live graph cannot be changed now")
+        return answer(request, 503, "the live graph cannot be changed now")
 
     @app.exception_handler(Exception)
-    async def other(_: Request, error: Exception) -> Response:
-        return answer(500, "internal error of the service; see its log")
+    async def other(request: Request, error: Exception) -> Response:
+        return answer(request, 500, "internal error of the service; see its log")
 
 
 def _place(error: Any) -> str:

@@ -45,6 +45,9 @@ class Metrics:
         self.recall = Gauge("graphsage_search_recall", "Share of true neighbors found.", registry=self.registry)
         self.delta = Gauge("graphsage_search_delta", "Nodes searched outside the index.", registry=self.registry)
         self.waiting = Gauge("graphsage_waiting_requests", "Requests in work.", registry=self.registry)
+        self.lost_lines = Counter(
+            "graphsage_log_lines_lost", "Lines that a log could not take.", ["log"], registry=self.registry
+        )
         self.failing = Gauge(
             "graphsage_background_failing", "1 while work in the background fails.", registry=self.registry
         )

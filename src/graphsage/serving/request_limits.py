@@ -4,13 +4,14 @@ A refused request costs almost no time: its body is not read. Health checks are 
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from graphsage.serving.answers import AT_THE_LIMIT, Problem, problem_body
 from graphsage.serving.keys import ADMIN, READ, WRITE, ApiKeys
 from graphsage.serving.metrics import Metrics
-from graphsage.serving.observation import Observer, RouteNames
+from graphsage.serving.observation import Observer, Seen, seen_of
 from graphsage.serving.settings import Settings
 
 Scope = MutableMapping[str, Any]
@@ -20,6 +21,7 @@ Send = Callable[[Message], Awaitable[None]]
 Headers = dict[bytes, bytes]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_log = logging.getLogger("graphsage.serving")
 HEALTH = ("/healthz", "/readyz")
 _READS = ("/v1/embed", "/v1/predict", "/v1/search")  # POST without changes
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -32,12 +34,12 @@ class Gate:
         settings: Settings,
         keys: ApiKeys,
         metrics: Metrics,
-        routes: RouteNames,
+        observer: Observer,
         names: frozenset[bytes] | None = None,
     ) -> None:
         """`names` are the accepted Host names; None accepts all."""
         self._app, self._settings, self.keys, self._metrics, self._names = app, settings, keys, metrics, names
-        self._observer = Observer(metrics, routes)
+        self._observer = observer
         self.waiting = 0
 
     @property
@@ -53,20 +55,24 @@ class Gate:
             return
         if scope["method"] == "HEAD":
             scope = {**scope, "method": "GET"}  # uvicorn omits the body
-        seen = self._observer.begin(scope)
+        headers = dict(scope["headers"])
+        seen = self._observer.begin(scope, headers.get(b"x-request-id", b""))
+        needed = needed_scope(scope["method"], scope["path"])
         try:
-            await self._let_in(scope, receive, seen.watch(send))
+            await self._let_in(scope, headers, needed, receive, self._observer.watch(seen, send, needed != READ))
+        except Exception:
+            _log.error("request %s failed", seen.id)
+            raise
         finally:
             self._observer.finish(seen)
 
-    async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _let_in(self, scope: Scope, headers: Headers, needed: str, receive: Receive, send: Send) -> None:
         if scope["path"] in HEALTH:
             await self._app(scope, receive, send)
             return
         try:
-            headers = dict(scope["headers"])
             self._check_name(headers)
-            self._authorize(scope, headers)
+            self._authorize(scope, headers, needed)
             _check_site(scope, headers)
             if not scope["path"].startswith("/v1/"):
                 await self._app(scope, receive, send)
@@ -76,14 +82,14 @@ class Gate:
                 raise AT_THE_LIMIT
             self._check_length(scope)
         except Problem as problem:
-            await _answer(send, problem)
+            await _answer(send, problem, seen_of(scope))
             return
         self.waiting += 1
         try:
             body = await self._body(receive)
             await self._app(scope, _replay(body, receive), send)
         except Problem as problem:
-            await _answer(send, problem)
+            await _answer(send, problem, seen_of(scope))
         finally:
             self.waiting -= 1
 
@@ -92,15 +98,16 @@ class Gate:
         if self._names is not None and _without_port(headers.get(b"host", b"")) not in self._names:
             raise Problem(403, "the service does not answer to this host name; see Keys in docs/serving.md")
 
-    def _authorize(self, scope: Scope, headers: Headers) -> None:
+    def _authorize(self, scope: Scope, headers: Headers, needed: str) -> None:
         if not self.keys.required:
             return
         key = self.keys.find(headers.get(b"authorization", b""), headers.get(b"x-api-key", b""))
+        if key is not None:
+            seen_of(scope).key = key.name
         if key is None or key.expired:
             ask = 'Basic realm="graphsage"' if scope["path"] == "/" else "Bearer"
             said = "send a key: Authorization: Bearer KEY" if key is None else "the key has expired"
             raise Problem(401, said, {"WWW-Authenticate": ask})
-        needed = needed_scope(scope["method"], scope["path"])
         if needed not in key.scopes:
             raise Problem(403, f"this needs a key with the scope {needed}")
 
@@ -184,7 +191,8 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _answer(send: Send, problem: Problem) -> None:
+async def _answer(send: Send, problem: Problem, seen: Seen) -> None:
+    seen.problem = problem.detail
     body = problem_body(problem.status, problem.detail)
     headers = {"Content-Type": "application/problem+json", "Content-Length": str(len(body)), **problem.headers}
     raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]

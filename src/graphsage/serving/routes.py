@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
 from graphsage.errors import GraphSageError, NodeStateError
@@ -18,10 +19,17 @@ from graphsage.live.store import LiveGraph
 from graphsage.serving import schemas
 from graphsage.serving.answers import JsonRoute, Problem, changed, graph_version, json_response, retry, stamp, vectors
 from graphsage.serving.batcher import Answer, Job, NewNode
+from graphsage.serving.observation import seen_of
 from graphsage.serving.preconditions import etag, expected_of, is_known, refuse_conditions
 from graphsage.serving.served_model import ServedModel
 from graphsage.serving.service import Service
 
+
+class NodeIdConvertor(PathConvertor):
+    regex = r"[\s\S]*"  # also line breaks, which the convertor `path` leaves out
+
+
+register_url_convertor("node", NodeIdConvertor())
 reads = APIRouter(tags=["read"], route_class=JsonRoute)
 NodeId = Annotated[str, Path(min_length=1, max_length=512)]
 writes = APIRouter(tags=["write"], route_class=JsonRoute)
@@ -105,7 +113,7 @@ async def search(request: Request, body: schemas.SearchRequest) -> Response:
     return json_response({**stamp(answer), "recall": index.recall, "results": results})
 
 
-@reads.get("/v1/nodes/{id:path}", response_model=schemas.NodeAnswer)
+@reads.get("/v1/nodes/{id:node}", response_model=schemas.NodeAnswer)
 async def node(request: Request, id: NodeId, neighbors: Annotated[int, Query(ge=0, le=1000)] = 50) -> Response:
     """Attributes, neighbors and prediction of a node."""
     service = service_of(request)
@@ -143,8 +151,12 @@ def label_names(label: int | tuple[int, ...] | None, known: tuple[str, ...]) -> 
     return known[label] if label < len(known) else str(label)
 
 
-async def make(service: Service, change: Change, expected: Expected | None = None) -> Response:
+async def make(request: Request, change: Change, expected: Expected | None = None) -> Response:
+    service, facts = service_of(request), seen_of(request.scope).facts
+    facts |= {"nodes": [node.id for node in change.nodes], "edges": len(change.edges)}
+    facts |= {"deleted_nodes": change.removed_nodes, "deleted_edges": change.removed_edges}
     version = await asyncio.wrap_future(service.live.submit(change, expected))
+    facts |= graph_version(version)
     tag = None if expected is None or expected.state is None else {"ETag": etag(expected.state)}
     return changed(service.model, version, tag)
 
@@ -154,24 +166,24 @@ async def put_nodes(request: Request, body: schemas.PutNodes) -> Response:
     """Add or change nodes and add their edges; all or none."""
     refuse_conditions(request)
     service = service_of(request)
-    return await make(service, await change_of(service, body.nodes))
+    return await make(request, await change_of(service, body.nodes))
 
 
-@writes.put("/v1/nodes/{id:path}", response_model=schemas.Changed)
+@writes.put("/v1/nodes/{id:node}", response_model=schemas.Changed)
 async def put_node(request: Request, body: schemas.NodeBody, id: NodeId) -> Response:
     """Add a node, or change the given fields of a stored one and add edges."""
     service, expected = service_of(request), expected_of(request, id)
     change = await change_of(service, [_named(id, body)])
-    return await make(service, change, expected)
+    return await make(request, change, expected)
 
 
-@writes.patch("/v1/nodes/{id:path}", response_model=schemas.Changed)
+@writes.patch("/v1/nodes/{id:node}", response_model=schemas.Changed)
 async def patch_node(request: Request, body: schemas.NodeBody, id: NodeId) -> Response:
     """Change the given fields of a stored node and add edges; 404 if there is no such node."""
     service, expected = service_of(request), expected_of(request, id)
     change = await change_of(service, [_named(id, body)])
     try:
-        return await make(service, change, expected or Expected(id, exists=True))
+        return await make(request, change, expected or Expected(id, exists=True))
     except NodeStateError:
         if expected is None:
             raise Problem(404, "there is no such node") from None
@@ -204,20 +216,20 @@ async def change_of(service: Service, stored: Sequence[schemas.StoredNode]) -> C
 async def put_edges(request: Request, body: schemas.PutEdges) -> Response:
     """Add edges between stored nodes; existing edges stay. All or none."""
     refuse_conditions(request)
-    return await make(service_of(request), Change(edges=tuple((e.source, e.target) for e in body.edges)))
+    return await make(request, Change(edges=tuple((e.source, e.target) for e in body.edges)))
 
 
 @writes.delete("/v1/edges", response_model=schemas.Changed)
 async def delete_edge(request: Request, source: End, target: End) -> Response:
     """Delete an edge; a missing edge is no error."""
     refuse_conditions(request)
-    return await make(service_of(request), Change(removed_edges=((source, target),)))
+    return await make(request, Change(removed_edges=((source, target),)))
 
 
-@writes.delete("/v1/nodes/{id:path}", response_model=schemas.Changed)
+@writes.delete("/v1/nodes/{id:node}", response_model=schemas.Changed)
 async def delete_node(request: Request, id: NodeId) -> Response:
     """Delete a node and all its edges."""
-    return await make(service_of(request), Change(removed_nodes=(id,)), expected_of(request, id))
+    return await make(request, Change(removed_nodes=(id,)), expected_of(request, id))
 
 
 def _label_numbers(service: Service, label: str | list[str] | None, place: int) -> int | tuple[int, ...] | None:
@@ -321,6 +333,7 @@ async def reload(request: Request) -> dict[str, str]:
     except (GraphSageError, OSError) as error:
         _log.warning("the model in the run's folder is refused: %s", error)
         raise Problem(409, f"the model in the run's folder is refused: {type(error).__name__}; see the log") from error
+    seen_of(request.scope).facts["model"] = fresh.version
     return {"model": fresh.version}
 
 
@@ -328,7 +341,9 @@ async def reload(request: Request) -> dict[str, str]:
 async def compact(request: Request) -> Response:
     """Write the next generation of the live graph now."""
     service = service_of(request)
-    return changed(service.model, await run_in_threadpool(service.live.compact))
+    version = await run_in_threadpool(service.live.compact)
+    seen_of(request.scope).facts |= graph_version(version)
+    return changed(service.model, version)
 
 
 @admin.post("/v1/admin/backup", response_model=schemas.Changed)
@@ -339,4 +354,8 @@ async def backup(request: Request, body: schemas.BackupRequest) -> Response:
     target = folder.parent / f"{folder.name}-backups" / body.name
     if target.exists():
         raise Problem(409, "a backup of that name exists")
-    return changed(service.model, await run_in_threadpool(service.live.backup, target))
+    facts = seen_of(request.scope).facts
+    facts["backup"] = body.name
+    version = await run_in_threadpool(service.live.backup, target)
+    facts |= graph_version(version)
+    return changed(service.model, version)

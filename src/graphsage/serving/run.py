@@ -17,6 +17,7 @@ from graphsage.errors import ConfigError, setting
 from graphsage.serving.app import make_app
 from graphsage.serving.index import give_back
 from graphsage.serving.keys import ApiKeys
+from graphsage.serving.logs import JsonLog
 from graphsage.serving.protocol import protocol_for
 from graphsage.serving.request_limits import local_names
 from graphsage.serving.service import Service
@@ -74,15 +75,26 @@ def serve(
     map_method: str = "pca",
     threads: int = 1,
     allowed_hosts: Sequence[str] = (),
+    access_log: Path | None = None,
+    audit_log: Path | None = None,
     on_start: Callable[[str], None] = print,
 ) -> None:
     """Serve until a signal arrives. With keys, any host name is accepted unless there are `allowed_hosts`."""
     check_address(host, keys, allowed_hosts)
     torch.set_num_threads(threads)
     service = Service(run, folder, settings, inference=inference, map_method=map_method)
+    logs: list[JsonLog] = []
+
+    def opened(path: Path | None, name: str) -> JsonLog | None:
+        if path is None:
+            return None
+        logs.append(JsonLog(path, name, service.metrics.lost_lines.labels(name).inc))
+        return logs[-1]
+
     try:
+        access, audit = opened(access_log, "access"), opened(audit_log, "audit")
         checked = not keys.required or allowed_hosts
-        app = make_app(service, keys, local_names(host, allowed_hosts) if checked else None)
+        app = make_app(service, keys, local_names(host, allowed_hosts) if checked else None, access, audit)
         config = uvicorn.Config(
             app,
             host=host,
@@ -106,3 +118,5 @@ def serve(
             raise ConfigError(f"cannot serve on {host} port {port}; is another process using it?")
     finally:
         service.close()
+        for log in logs:
+            log.close()
