@@ -53,7 +53,19 @@ def serving(
     runner: tuple[str, ...] = ("-m", "graphsage"),
 ) -> Iterator[Server]:
     """A server on a free port; on leaving, SIGTERM, and it must exit with 0 (unless it was killed)."""
-    command = [sys.executable, *runner, "serve", str(run), "--graph", str(graph), "--port", "0", *options]
+    command = [
+        sys.executable,
+        *runner,
+        "serve",
+        str(run),
+        "--graph",
+        str(graph),
+        "--port",
+        "0",
+        "--map",
+        "pca",
+        *options,
+    ]
     env = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "GRAPHSAGE_FAULT": fault}
     env["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), env.get("PYTHONPATH", "")])
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env, start_new_session=True)

@@ -35,7 +35,7 @@ def test_a_store_is_made_verified_backed_up_restored_and_compacted(
         (["RUN", "--demo"], "--demo brings its own RUN"),
         (["RUN", "--graph", "DATA"], "is not a live graph"),
         (["RUN", "--graph", "NEW", "--host", "0.0.0.0"], "can be reached from other machines; give keys"),
-        (["RUN", "--graph", "NEW", "--map", "umap"], "--map must be pca or tsne"),
+        (["RUN", "--graph", "NEW", "--map", "umap"], "--map must be one of auto, pca, tsne; got 'umap'"),
         (["RUN", "--graph", "NEW", "--api-keys", "NEW"], "cannot be read as a file of keys"),
         (["RUN", "--graph", "NEW", "--deadline", "0"], "--deadline must be above 0"),
     ],

@@ -101,6 +101,7 @@ def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> None:
 def served(small: Small, *options: str, fault: str = "") -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A service over `small` in a process of its own, and its address."""
     command = [sys.executable, "-m", "graphsage", "serve", str(small.run), "--graph", str(small.graph), "--port", "0"]
+    command += ["--map", "pca"]
     env = {**os.environ, "PYTHONPATH": SOURCE, "GRAPHSAGE_FAULT": fault}
     process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True, env=env)
     try:

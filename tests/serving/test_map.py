@@ -1,12 +1,12 @@
-"""The map: positions are computed once and kept, changes are numbered, damaged files are made anew."""
+"""The map: changes are numbered, new nodes land among their nearest, a new layout keeps what is present."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from graphsage.serving.map import NEAREST, UNKNOWN, NodeMap, positions, stored_positions
+from graphsage.serving.layouts import Layout, positions
+from graphsage.serving.map import UNKNOWN, NodeMap
 
 IDS = tuple(f"n{i}" for i in range(60))
 Z = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32) * np.array([9, 4, 1, 1, 1], np.float32)
@@ -14,48 +14,6 @@ Z = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32) * np.array(
 
 def drawn() -> NodeMap:
     return NodeMap(IDS, positions(Z, "pca"), np.zeros(60, np.uint16), ("a", "b"), "pca")
-
-
-@pytest.mark.parametrize("method", ["pca", "tsne"])
-def test_positions_fill_the_square(method: str) -> None:
-    xy = positions(Z, method)
-    assert xy.shape == (60, 2)
-    assert np.abs(xy).max() <= 1.2
-    assert np.abs(xy).max() > 0.8
-
-
-def test_principal_components_are_the_axes() -> None:
-    xy = positions(Z, "pca")
-    assert abs(np.corrcoef(xy[:, 0], Z[:, 0])[0, 1]) > 0.95
-    assert abs(np.corrcoef(xy[:, 1], Z[:, 1])[0, 1]) > 0.9
-
-
-def test_positions_are_kept_until_nodes_or_model_change(tmp_path: Path) -> None:
-    first = stored_positions(tmp_path, IDS, Z, "model 1", "pca")
-    assert np.array_equal(stored_positions(tmp_path, IDS, Z[::-1], "model 1", "pca"), first), "not read from the file"
-    assert not np.array_equal(stored_positions(tmp_path, IDS, Z[::-1], "model 2", "pca"), first)
-
-
-def test_nodes_that_came_since_land_among_the_others_which_stay(tmp_path: Path) -> None:
-    first = stored_positions(tmp_path, IDS, Z, "model", "pca")
-    more = stored_positions(tmp_path, (*IDS[1:], "new"), np.concatenate([Z[1:], Z[5:6]]), "model", "pca")
-    assert np.array_equal(more[:-1], first[1:]), "the others moved, or the one that went is still there"
-    cosines = Z[1:] @ Z[5] / np.linalg.norm(Z[1:], axis=1)
-    assert more[-1] == pytest.approx(first[1:][np.argsort(-cosines)[:NEAREST]].mean(axis=0), abs=1e-5)
-    assert np.array_equal(
-        stored_positions(tmp_path, (*IDS[1:], "new"), np.concatenate([Z[1:], Z[6:7]]), "model", "pca"), more
-    )
-
-
-@pytest.mark.parametrize("name", ["map.npy", "map.json"])
-def test_a_damaged_file_is_made_anew(tmp_path: Path, name: str) -> None:
-    first = stored_positions(tmp_path, IDS, Z, "model", "pca")
-    content = bytearray((tmp_path / name).read_bytes())
-    content[-3] ^= 64
-    (tmp_path / name).write_bytes(content)
-    assert np.array_equal(stored_positions(tmp_path, IDS, Z, "model", "pca"), first)
-    (tmp_path / name).write_bytes(b"")
-    assert np.array_equal(stored_positions(tmp_path, IDS, Z, "model", "pca"), first)
 
 
 def test_a_new_node_lands_among_its_nearest() -> None:
@@ -94,3 +52,17 @@ def test_folding_keeps_places_and_starts_a_new_epoch() -> None:
     assert folded.place("new") == pytest.approx(map.place("n1"))
     content = folded.packed()
     assert json.loads(content[4 + 10 * 60 :]) == list(ids)
+
+
+def test_a_new_layout_moves_the_present_nodes_and_asks_for_the_others() -> None:
+    map = drawn()
+    map.coming = "tsne"
+    map.put("new", [("n1", 1.0)], 1)
+    map.put("n3", [("n1", 1.0)], 1)
+    map.remove("n2")
+    xy = np.arange(120, dtype=np.float32).reshape(60, 2)
+    made, missing = map.laid_out(Layout(("n2", "n3", "n4", "went"), xy[:4], "tsne"))
+    assert (made.ids, made.method, made.coming, made.epoch) == (("n3", "n4"), "tsne", "", map.epoch + 1)
+    assert made.xy.tolist() == xy[1:3].tolist()
+    assert made.colors.tolist() == [1, 0], "n3 has its present color"
+    assert sorted(missing) == sorted({*IDS, "new"} - {"n2", "n3", "n4"})

@@ -181,22 +181,24 @@ def write(out: Path, result: DemoResult) -> list[Path]:
 
     from graphsage.cli.pictures import draw_map
     from graphsage.inference.export import embedding_columns, prediction_columns, write_table
-    from graphsage.inference.projection import project
+    from graphsage.inference.projection import NAMES, method_for, project
 
     held_out = torch.cat([result.split.nodes("val"), result.split.nodes("test")])
     truth = [result.part(row) for row in held_out.tolist()]
     z, p = result.z[held_out], result.probabilities[held_out]
     test = result.split.nodes("test")
+    method = method_for("auto", "method")
+    with working("placing"):
+        places = project(result.z[test].numpy(), method, n_jobs=-1)
     with working("writing"):
         embeddings = embedding_columns(result.graph, held_out, z) | {"part": truth}
         predictions = prediction_columns(result.model, result.graph, held_out, p) | {"part": truth}
         draw_map(
             out / "map.png",
-            project(result.z[test].numpy()),
+            places,
             [result.part(row) for row in test.tolist()],
             title=f"{len(test):,} theorems that were not in the training graph",
-            subtitle="GraphSAGE embeddings of Metamath's set.mm, first two principal components; "
-            "color: part of mathematics",
+            subtitle=f"GraphSAGE embeddings of Metamath's set.mm, {NAMES[method]}; color: part of mathematics",
         )
         return [
             *write_table(out / "embeddings.parquet", embeddings),

@@ -89,6 +89,7 @@ Device = Annotated[str, typer.Option("--device", help="Where to compute.", metav
 Inference = Annotated[
     str | None, option("--inference", "Embed from all neighbors or from a sample.", "exact|sampled", "the model's own")
 ]
+MAP_HELP = "Layout of the map: t-SNE, or principal components. auto: t-SNE if openTSNE is installed."
 Run = Annotated[Path, argument("RUN", "Folder that `graphsage train` wrote.")]
 OtherData = Annotated[str | None, argument("DATA", "Data to use, also data the model never saw.", "the run's own")]
 NodeIds = Annotated[

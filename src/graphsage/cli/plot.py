@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from graphsage.cli.options import Device, Inference, Json, OtherData, Part, Run, option
+from graphsage.cli.options import MAP_HELP, Device, Inference, Json, OtherData, Part, Run, option
 from graphsage.cli.output import block_progress, print_json, working
 from graphsage.cli.runs import Opened, open_run
-from graphsage.errors import ConfigError, one_of
+from graphsage.errors import ConfigError
 
 
 def command(
@@ -16,9 +16,7 @@ def command(
     out: Annotated[Path, option("--out", "File to write: .png, or .html to move around in, offline.", "FILE")],
     data: OtherData = None,
     part: Part = "all",
-    method: Annotated[
-        str, typer.Option("--method", help="pca, or tsne (slower, needs openTSNE).", metavar="pca|tsne")
-    ] = "pca",
+    method: Annotated[str, typer.Option("--method", help=MAP_HELP, metavar="auto|pca|tsne")] = "auto",
     inference: Inference = None,
     device: Device = "auto",
     json: Json = False,
@@ -28,14 +26,14 @@ def command(
     \b
     Examples:
       graphsage plot run --out map.png
-      graphsage plot run --part test --out map.html --method tsne
+      graphsage plot run --part test --out map.html --method pca
     """
     if out.suffix.lower() not in (".png", ".html"):
         raise ConfigError(f"{out}: the file must end in .png or .html; got {out.suffix or 'no ending'!r}")
     from graphsage.cli.pictures import draw_map
-    from graphsage.inference.projection import METHODS, project
+    from graphsage.inference.projection import NAMES, method_for, project
 
-    one_of("--method", method, METHODS)
+    method = method_for(method, "--method")
     opened = open_run(run, data, device)
     rows = opened.split(None)[1].nodes(part)
     if len(rows) < 3:
@@ -46,15 +44,14 @@ def command(
         places = project(z.numpy(), method, n_jobs=-1)
     names = _classes(opened, rows, z)
     title = f"{len(rows):,} nodes of {opened.data.name}"
-    how = "t-SNE" if method == "tsne" else "first two principal components"
     with working("drawing"):
         if out.suffix.lower() == ".png":
-            draw_map(out, places, names, title=title, subtitle=f"GraphSAGE embeddings, {how}")
+            draw_map(out, places, names, title=title, subtitle=f"GraphSAGE embeddings, {NAMES[method]}")
         else:
             from graphsage.cli.pictures import write_page
 
             ids = [str(opened.graph.id_of(row)) for row in rows.tolist()]
-            write_page(out, places, names, ids, title=title, subtitle=f"GraphSAGE embeddings, {how}")
+            write_page(out, places, names, ids, title=title, subtitle=f"GraphSAGE embeddings, {NAMES[method]}")
     if json:
         print_json({"nodes": len(rows), "method": method, "file": str(out)})
     else:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphsage.cli.options import Inference, argument, converted, option, with_settings
+from graphsage.cli.options import MAP_HELP, Inference, argument, converted, option, with_settings
 from graphsage.cli.output import say, working
 from graphsage.cli.runs import open_run
 from graphsage.errors import ConfigError
@@ -35,7 +35,7 @@ def command(
         Path | None, option("--audit-log", "File for a JSON line per change and admin request; - is stdout.", "FILE")
     ] = None,
     inference: Inference = None,
-    map_method: Annotated[str, typer.Option("--map", help="Projection of the map.", metavar="pca|tsne")] = "pca",
+    map_method: Annotated[str, typer.Option("--map", help=MAP_HELP, metavar="auto|pca|tsne")] = "auto",
     threads: Annotated[int, typer.Option("--threads", help="Threads per micro-batch.", min=1)] = 1,
     **options: Any,
 ) -> None:
@@ -50,13 +50,13 @@ def command(
       graphsage serve run --graph graph --port 8000 --api-keys keys.txt
     """
     try:
+        from graphsage.inference.projection import method_for
         from graphsage.serving.keys import load_keys
         from graphsage.serving.run import check_address, serve
     except ModuleNotFoundError as error:
         raise ConfigError(f"serving needs {error.name}: pip install 'graphsage[serve]'") from None
 
-    if map_method not in ("pca", "tsne"):
-        raise ConfigError(f"--map must be pca or tsne; got {map_method!r}")
+    map_method = method_for(map_method, "--map")
     if demo:
         if run is not None or data is not None:
             raise ConfigError("--demo brings its own RUN and DATA; leave them out")

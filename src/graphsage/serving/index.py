@@ -22,7 +22,8 @@ from graphsage.live.overlay import Overlay
 from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph
 from graphsage.serving.batcher import Batcher, Job
-from graphsage.serving.map import UNKNOWN, NodeMap, stored_positions
+from graphsage.serving.layouts import Layouts
+from graphsage.serving.map import UNKNOWN, NodeMap
 from graphsage.serving.metrics import Metrics
 from graphsage.serving.served_model import ServedModel
 from graphsage.serving.settings import Settings
@@ -120,7 +121,7 @@ class IndexUpdater:
         folder: Path,
     ) -> None:
         self._live, self._batcher, self._settings, self._metrics = live, batcher, settings, metrics
-        self._model, self._method, self._folder = model, method, folder
+        self._model, self._layouts = model, Layouts(folder, method)
         self.index: SearchIndex | None = None
         self.map: NodeMap | None = None
         self.of: ServedModel | None = None
@@ -137,6 +138,7 @@ class IndexUpdater:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
+        self._layouts.close()
 
     def touch(self, ids: Iterable[str]) -> None:
         """Report nodes that were added, changed or deleted."""
@@ -153,6 +155,7 @@ class IndexUpdater:
             try:
                 if self._needs_building():
                     self._build()
+                self._take_layout()
                 worked = self._refresh()
                 self._compact()
                 self.trouble = ""
@@ -179,15 +182,26 @@ class IndexUpdater:
             return
         index = SearchIndex(ids, NearestIndex.build(z, self._settings.exact_up_to))
         if self.map is None or self.of is not model:
-            xy = stored_positions(self._folder, ids, z, model.version, self._method)
+            layout = self._layouts.first(ids, z, model.version)
             epoch = 0 if self.map is None else self.map.epoch + 1
-            self.map = NodeMap(ids, xy, colors, model.classes, self._method, epoch)
+            self.map = NodeMap(ids, layout.xy, colors, model.classes, layout.method, epoch, layout.coming)
         else:
             self.map = self.map.folded(ids, colors)
         self.index, self.of = index, model
         self._metrics.recall.set(index.recall)
         self.touch(late)  # nodes that changed during the build
         give_back()
+
+    def _take_layout(self) -> None:
+        """Replace the map's positions by those that were computed in the background."""
+        layout = self._layouts.finished()
+        if layout is None or self.map is None:
+            return
+        if not layout.ids:  # it failed
+            self.map.coming = ""
+            return
+        self.map, missing = self.map.laid_out(layout)
+        self.touch(missing)
 
     def _refresh(self) -> bool:
         with self._guard:

@@ -1,23 +1,18 @@
-"""The map: one point per node. Positions are computed once and stored; new nodes are placed as they arrive."""
+"""The map: one point per node, and the changes since it was laid out; new nodes are placed as they arrive."""
 
 import json
 import threading
 from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsage.atomic import atomic_file, caching
-from graphsage.errors import DataError
-from graphsage.graph.storage import load_array
-from graphsage.inference.nearest import Vectors, best, normalized
-from graphsage.inference.projection import project
+from graphsage.inference.nearest import Vectors
+from graphsage.inference.projection import NEAREST
+from graphsage.serving.layouts import Layout
 
 UNKNOWN = 0xFFFF  # color of a node without a class
-NEAREST = 5
 
 
 @dataclass(frozen=True)
@@ -40,6 +35,7 @@ class NodeMap:
     classes: tuple[str, ...]
     method: str
     epoch: int = 0
+    coming: str = ""  # the method that is being computed to replace the positions
 
     def __post_init__(self) -> None:
         self._guard = threading.Lock()
@@ -93,7 +89,19 @@ class NodeMap:
     def folded(self, ids: tuple[str, ...], colors: npt.NDArray[np.uint16]) -> "NodeMap":
         """A map of the present nodes `ids` at their present positions, without a list of changes."""
         xy = np.array([self.place(id) or (0.0, 0.0) for id in ids], np.float32).reshape(-1, 2)
-        return NodeMap(ids, xy, colors, self.classes, self.method, self.epoch + 1)
+        return NodeMap(ids, xy, colors, self.classes, self.method, self.epoch + 1, self.coming)
+
+    def laid_out(self, layout: Layout) -> tuple["NodeMap", list[str]]:
+        """A map with the positions of `layout`, and the present nodes without one, which are to be placed among their
+        nearest."""
+        colors = dict(zip(self.ids, self.colors.tolist(), strict=True))
+        colors |= {id: point.color for id, (_, point) in self._moved.items()}
+        gone = {id for id, (_, point) in self._moved.items() if point.gone}
+        places = [at for at, id in enumerate(layout.ids) if id in colors and id not in gone]
+        ids = tuple(layout.ids[at] for at in places)
+        kept = np.array([colors[id] for id in ids], np.uint16)
+        made = NodeMap(ids, layout.xy[places], kept, self.classes, layout.method, self.epoch + 1)
+        return made, [id for id in colors if id not in made._place and id not in gone]
 
     def packed(self) -> bytes:
         """Count (uint32), x and y (float32), colors (uint16), little-endian, then the ids as a JSON list."""
@@ -101,63 +109,3 @@ class NodeMap:
         columns = [self.xy[:, 0].astype("<f4"), self.xy[:, 1].astype("<f4"), self.colors.astype("<u2")]
         ids = json.dumps(self.ids, ensure_ascii=True).encode()
         return head + b"".join(column.tobytes() for column in columns) + ids
-
-
-def positions(z: Vectors, method: str) -> Vectors:
-    """(N, 2), most of them between -1 and 1; outliers are clipped to 1.2."""
-    xy = project(z, method)
-    low, high = np.quantile(xy, [0.001, 0.999], axis=0)
-    xy = xy - (low + high) / 2
-    reach = float((high - low).max()) / 2
-    placed: Vectors = np.clip(xy / (reach or 1.0), -1.2, 1.2).astype(np.float32)
-    return placed
-
-
-def stored_positions(folder: Path, ids: tuple[str, ...], z: Vectors, model: str, method: str) -> Vectors:
-    """Positions from `folder`; new nodes are placed near their nearest stored nodes.
-    If none are stored for this model, or most nodes are new, all positions are computed again."""
-    path, about = folder / "map.npy", folder / "map.json"
-    kept = _kept(path, about, model, method)
-    old = np.array([id in kept for id in ids], bool)
-    if 2 * int(old.sum()) < max(len(ids), 1):
-        made = positions(z, method)
-    else:
-        made = np.array([kept.get(id, (0.0, 0.0)) for id in ids], np.float32).reshape(-1, 2)
-        if old.all() and len(kept) == len(ids):
-            return made
-        made[~old] = _among(z[~old], z[old], made[old])
-    with caching(path):
-        with atomic_file(path) as temporary, temporary.open("wb") as file:
-            np.save(file, made)
-        with atomic_file(about) as temporary:
-            facts = {"model": model, "method": method, "ids": ids, "sum": _sum(json.dumps(ids).encode(), path)}
-            temporary.write_text(json.dumps(facts), encoding="utf-8")
-    return made
-
-
-def _kept(path: Path, about: Path, model: str, method: str) -> dict[str, tuple[float, float]]:
-    """Stored positions by id; empty if the files are missing, damaged or of another model."""
-    try:
-        facts = json.loads(about.read_text(encoding="utf-8"))
-        if [facts["model"], facts["method"]] != [model, method]:
-            return {}
-        if facts["sum"] != _sum(json.dumps(facts["ids"]).encode(), path):
-            return {}
-        xy = load_array(path).tolist()
-        return {id: (x, y) for id, (x, y) in zip(facts["ids"], xy, strict=True)}
-    except (OSError, ValueError, DataError, KeyError, TypeError):
-        return {}
-
-
-def _among(new: Vectors, old: Vectors, xy: Vectors) -> Vectors:
-    """Mean position of the `NEAREST` old nodes by cosine, computed in batches of new nodes."""
-    found = np.empty((len(new), 2), np.float32)
-    unit = normalized(old)
-    for start in range(0, len(new), 256):
-        places, _ = best(normalized(new[start : start + 256]) @ unit.T, NEAREST)
-        found[start : start + 256] = xy[places].mean(axis=1)
-    return found
-
-
-def _sum(ids: bytes, path: Path) -> str:
-    return sha256(ids + path.read_bytes()).hexdigest()

@@ -322,7 +322,7 @@ async def map_changes(request: Request, since: Annotated[int, Query(ge=0, le=2**
     drawn = service_of(request).updater.map
     if drawn is None:
         raise retry(503, "the map is being drawn")
-    return {**drawn.since(since), "classes": list(drawn.classes), "method": drawn.method}
+    return {**drawn.since(since), "classes": list(drawn.classes), "method": drawn.method, "coming": drawn.coming}
 
 
 @admin.post("/v1/admin/reload")
