@@ -7,7 +7,8 @@ GraphSageError
 │   └── UnknownNodeError  a change or a question names a node that is not there
 ├── BundleError     a model folder cannot be used   (also a ValueError)
 ├── StoreError      a live graph's folder is in use, damaged or of another make
-│   └── ChangesGoneError  the journal no longer has the changes that a reader of the feed needs
+│   ├── ChangesGoneError  the journal no longer has the changes that a reader of the feed needs
+│   └── DamageError  a part of its files is not as it was written; the rest may still be served
 ├── NodeStateError  a node is not in the state that a change was made for
 ├── LostRankError   another rank of a training run died or cannot be reached
 └── OutputError     a result cannot be written      (also an OSError)
@@ -53,6 +54,10 @@ class StoreError(GraphSageError):
 
 
 class ChangesGoneError(StoreError):
+    pass
+
+
+class DamageError(StoreError):
     pass
 
 

@@ -46,6 +46,8 @@ class FileLock:
 def lock_folder(folder: Path, error: type[GraphSageError], advice: str) -> FileLock:
     """The lock of `folder`, acquired. If another process holds it: an `error` with its process id and `advice`."""
     lock = FileLock(folder / "lock")
+    if lock.path.is_symlink() or (lock.path.exists() and not lock.path.is_file()):  # opening a FIFO may wait for ever
+        raise error(f"{lock.path} is a link, FIFO or device, and only regular files are read; delete it")
     if not lock.acquire(wait=False):
         owner = lock.path.read_text(encoding="utf-8")[:20] or "another"
         raise error(f"{folder} is in use by process {owner}; {advice}")

@@ -268,7 +268,7 @@ def test_verification_names_what_was_altered(live: LiveGraph) -> None:
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=r"features\.npy was altered; restore a backup"):
+    with pytest.raises(StoreError, match=r"features\.npy is damaged .* restore a backup"):
         verify(live.folder)
 
 

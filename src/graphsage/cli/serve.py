@@ -12,7 +12,7 @@ from graphsage.errors import ConfigError
 from graphsage.serving.settings import Settings
 
 
-@with_settings(Settings, {"Limits": ("max_waiting", "deadline", "compact_after")})
+@with_settings(Settings, {"Limits": ("max_waiting", "deadline", "compact_after", "scrub_rate")})
 def command(
     run: Annotated[Path | None, argument("RUN", "Folder that `graphsage train` wrote.")] = None,
     graph: Annotated[

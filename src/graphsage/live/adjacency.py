@@ -38,6 +38,7 @@ class BaseCap:
     def __init__(self, graph: Graph, keys: IntArray, cap: Cap) -> None:
         self.rule = CapRule(cap.max_degree, cap.kind, cap.seed, graph.directed, cap.self_loops)
         shown, best = capped(graph, self.rule, torch.tensor(keys))
+        self.drops = shown is not graph  # otherwise the arrays are those of the generation
         self.indptr, self.indices = shown.indptr.numpy(), shown.indices.numpy()
         self.best: dict[int, IntArray] = {hub: found.numpy() for hub, found in best.items()}
 
@@ -61,7 +62,9 @@ class Adjacency:
             return found
         if self._below is not None:
             return self._below.neighbors(row)
-        return self._indices[self._indptr[row] : self._indptr[row + 1]]
+        start, stop = int(self._indptr[row]), int(self._indptr[row + 1])
+        self._base.check_edges(start, stop)
+        return self._indices[start:stop]
 
     def capped(self, row: int) -> IntArray:
         """Neighbors within the degree cap, ascending; inference reads these."""
@@ -70,7 +73,10 @@ class Adjacency:
             return found
         if self._below is not None:
             return self._below.capped(row)
-        return self._cap.indices[self._cap.indptr[row] : self._cap.indptr[row + 1]]
+        start, stop = int(self._cap.indptr[row]), int(self._cap.indptr[row + 1])
+        if not self._cap.drops:
+            self._base.check_edges(start, stop)
+        return self._cap.indices[start:stop]
 
     def key_of(self, row: int) -> int:
         found = self._keys.get(row)

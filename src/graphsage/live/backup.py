@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from graphsage.atomic import atomic_folder
 from graphsage.errors import DataError, OutputError, StoreError
 from graphsage.graph.build import check_graph
-from graphsage.live.generation import checksums, open_generation
+from graphsage.live.generation import names_below, open_generation
 from graphsage.live.journal import JOURNAL, Journal, open_journal
 from graphsage.live.manifest import Manifest, lock_store, read_manifest, sync_folder, write_manifest
 
@@ -65,12 +65,11 @@ def verify(store: Path) -> Report:
     """Check the checksums of the generation, the structure of its graph and the chain of the journal."""
     manifest = read_manifest(store)
     with lock_store(store):
-        found = checksums(store / manifest.folder) if (store / manifest.folder).is_dir() else {}
-        for name in sorted({*found, *manifest.files}):
-            if found.get(name) != manifest.files.get(name):
-                what = "is missing" if name not in found else "was altered" if name in manifest.files else "is unknown"
-                raise StoreError(f"{store / manifest.folder / name} {what}; restore a backup")
-        base = open_generation(store / manifest.folder)
+        for name in names_below(store / manifest.folder):
+            if name not in manifest.files:
+                raise StoreError(f"{store / manifest.folder / name} is no file of a generation; move it away")
+        base = open_generation(store / manifest.folder, manifest.files)
+        base.verify()
         try:
             check_graph(base.graph)
         except DataError as error:

@@ -1,25 +1,33 @@
-"""A generation: an immutable snapshot of the graph on disk, as a graph folder, keys and attributes."""
+"""A generation: an immutable snapshot of the graph on disk, as a graph folder, keys and attributes.
+
+The manifest has a checksum of each block of its files. What every read uses (degrees and keys) is verified on opening,
+everything else block by block, before the first use of a block.
+"""
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from graphsage.atomic import atomic_folder
-from graphsage.errors import StoreError
-from graphsage.graph.graph import Graph
+from graphsage.checksummed_blocks import BLOCK, CheckedFile, FileSums, sums_of
+from graphsage.errors import DamageError, StoreError
+from graphsage.graph.graph import Graph, known_labels
 from graphsage.graph.ids import IntArray, NodeIds, node_key
 from graphsage.graph.storage import load_array, open_graph, save_graph
-from graphsage.inference.fingerprint import checksum
 from graphsage.live.faults import fault
-from graphsage.live.manifest import sync_folder
+from graphsage.live.manifest import RESTORE, sync_folder
 
 _ARRAYS = ("keys", "order", "attributes_text", "attributes_offsets")
+_AT_ONCE = ("graph/graph.json", "graph/indptr.npy", "keys.npy", "order.npy")  # verified on opening
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +39,47 @@ class Generation:
     order: IntArray
     attributes_text: npt.NDArray[np.uint8]
     attributes_offsets: IntArray
+    files: Mapping[str, CheckedFile] = field(default_factory=dict)
+    """By relative path; empty for a generation in memory."""
+
+    def check(self) -> None:
+        """DamageError if a file was cut, or if what every read uses was found damaged."""
+        for name, file in self.files.items():
+            file.check_size()
+            if not file.whole and name in _AT_ONCE:
+                file.check()
+
+    def check_all(self) -> None:
+        """Verify what has not been verified yet."""
+        for file in self.files.values():
+            file.check()
+
+    def verify(self) -> None:
+        """Read and verify every block, also those that were verified before."""
+        for file in self.files.values():
+            file.check_size()
+            for block in range(len(file.known.sums)):
+                file.verify(block)
+
+    def check_edges(self, start: int = 0, stop: int | None = None) -> None:
+        """Verify the entries start..stop of the neighbor lists."""
+        if self._edges is not None and not self._edges.whole:
+            indices = self.graph.indices
+            stop = len(indices) if stop is None else stop
+            head, size = self._edges.known.size - indices.nbytes, indices.element_size()
+            self._edges.check(head + start * size, head + stop * size)
+
+    @cached_property
+    def _edges(self) -> CheckedFile | None:
+        return self.files.get("graph/indices.npy")
+
+    def _check(self, name: str, array: npt.NDArray[Any] | Tensor, start: int, stop: int) -> None:
+        """Verify the rows start..stop of an array."""
+        file = self.files.get(name)
+        if file is not None and not file.whole:
+            head = file.known.size - array.nbytes  # of the .npy file
+            width = array.nbytes // max(len(array), 1)
+            file.check(head + start * width, head + stop * width)
 
     @property
     def num_nodes(self) -> int:
@@ -43,6 +92,7 @@ class Generation:
     @cached_property
     def reverse(self) -> tuple[IntArray, IntArray]:
         """Out-neighbors as a CSR: the rows that list each row. Equals the graph if it is undirected."""
+        self.check_edges()
         rows = np.repeat(np.arange(self.num_nodes), np.diff(self.graph.indptr.numpy()))
         columns = self.graph.indices.numpy()
         order = np.argsort(columns, kind="stable")
@@ -61,10 +111,39 @@ class Generation:
         return None
 
     def id_of(self, row: int) -> str:
+        ids = self.graph.ids
+        if self.files and ids is not None:
+            text, offsets = ids.arrays().values()
+            self._check("graph/ids_offsets.npy", offsets, row, row + 2)
+            self._check("graph/ids_text.npy", text, *offsets[row : row + 2].tolist())
         return str(self.graph.id_of(row))
 
+    def label_of(self, row: int) -> int | tuple[int, ...] | None:
+        """The class of a node, all its labels for multi-label data, or None if unknown."""
+        labels = self.graph.labels
+        if labels is None:
+            return None
+        self._check("graph/labels.npy", labels, row, row + 1)
+        if not bool(known_labels(labels[row : row + 1])):
+            return None
+        return tuple(torch.nonzero(labels[row]).flatten().tolist()) if labels.dim() == 2 else int(labels[row])
+
+    def feature_rows(self, rows: IntArray) -> Tensor:
+        """x_v of `rows`, (R, D) float32. Rows beyond the generation are filled with anything."""
+        table = self.graph.features
+        if table is None:
+            return torch.zeros(len(rows), 0)
+        file = self.files.get("graph/features.npy")
+        if file is not None and not file.whole:
+            width = table.shape[1] * table.element_size()
+            file.check_rows(rows[rows < self.num_nodes], file.known.size - self.num_nodes * width, width)
+        return table.index_select(0, torch.from_numpy(np.minimum(rows, self.num_nodes - 1))).float()
+
     def attributes(self, row: int) -> dict[str, Any]:
-        text = self.attributes_text[self.attributes_offsets[row] : self.attributes_offsets[row + 1]].tobytes()
+        self._check("attributes_offsets.npy", self.attributes_offsets, row, row + 2)
+        start, stop = self.attributes_offsets[row : row + 2].tolist()
+        self._check("attributes_text.npy", self.attributes_text, start, stop)
+        text = self.attributes_text[start:stop].tobytes()
         found: dict[str, Any] = json.loads(text) if text else {}
         return found
 
@@ -81,7 +160,7 @@ def generation_of(graph: Graph, attributes: Iterable[Mapping[str, Any]]) -> Gene
     return Generation(graph, keys, np.argsort(keys, kind="stable"), text, offsets)
 
 
-def write_generation(folder: Path, graph: Graph, attributes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def write_generation(folder: Path, graph: Graph, attributes: Iterable[Mapping[str, Any]]) -> dict[str, FileSums]:
     """Write a generation atomically; return the checksums of its files."""
     made = generation_of(graph, attributes)
     with atomic_folder(folder) as temporary:
@@ -91,12 +170,18 @@ def write_generation(folder: Path, graph: Graph, attributes: Iterable[Mapping[st
             np.save(temporary / f"{name}.npy", getattr(made, name))
         sync_folder(temporary / "graph")
         sync_folder(temporary)
-        sums = checksums(temporary)
+        sums = {name: sums_of(temporary / name, StoreError) for name in names_below(temporary)}
     sync_folder(folder.parent)
     return sums
 
 
-def open_generation(folder: Path) -> Generation:
+def open_generation(folder: Path, sums: Mapping[str, FileSums]) -> Generation:
+    """Only the files that `sums` name are opened, each if it is a regular file of the right size."""
+    if not {"graph/graph.json", *(f"{name}.npy" for name in _ARRAYS)} <= sums.keys():
+        raise StoreError(f"the manifest of {folder.parent} does not name the files of a generation; {RESTORE}")
+    files = {name: CheckedFile(folder / name, known, DamageError, RESTORE) for name, known in sums.items()}
+    for name, file in files.items():
+        file.check(0, None if name in _AT_ONCE else min(BLOCK, file.known.size))  # all headers
     graph = open_graph(folder / "graph")
     # Plain arrays over the same maps: reading an element of a memmap object takes ten times as long.
     arrays = {name: load_array(folder / f"{name}.npy").view(np.ndarray) for name in _ARRAYS}
@@ -107,10 +192,10 @@ def open_generation(folder: Path) -> Generation:
     sizes = {"keys": n, "order": n, "attributes_offsets": n + 1}
     for name, size in sizes.items():
         if arrays[name].shape != (size,) or arrays[name].dtype != np.int64:
-            raise StoreError(f"{folder / name}.npy is not that of a graph of {n} nodes; restore a backup")
+            raise StoreError(f"{folder / name}.npy is not that of a graph of {n} nodes; {RESTORE}")
     if text.dtype != np.uint8 or int(arrays["attributes_offsets"][-1]) != len(text) or graph.ids is None:
-        raise StoreError(f"{folder} is damaged: attributes or ids are incomplete; restore a backup")
-    return Generation(graph, **arrays)
+        raise StoreError(f"{folder} is damaged: attributes or ids are incomplete; {RESTORE}")
+    return Generation(graph, **arrays, files=files)
 
 
 def with_text_ids(graph: Graph) -> Graph:
@@ -119,9 +204,13 @@ def with_text_ids(graph: Graph) -> Graph:
     return graph.replace(ids=NodeIds.of([str(id) for id in ids]), time=None, graph_number=None, edge_time=None)
 
 
-def checksums(folder: Path) -> dict[str, str]:
-    """sha256 of every file below `folder`, by its relative path."""
-    return {path.relative_to(folder).as_posix(): checksum(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+def names_below(folder: Path) -> list[str]:
+    """Relative paths of everything below `folder` that is no folder; links are not followed."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        links = [name for name in folders if (Path(place) / name).is_symlink()]
+        found += [(Path(place) / name).relative_to(folder).as_posix() for name in (*names, *links)]
+    return sorted(found)
 
 
 def _json(attributes: Mapping[str, Any]) -> bytes:

@@ -6,6 +6,7 @@ crash may only truncate the WAL; SQLite ignores the incomplete end on opening.
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import apsw
 
 from graphsage.errors import ChangesGoneError, OutputError, StoreError
 from graphsage.live.change import Change
+from graphsage.regular_files import open_regular
 
 NEEDED_SQLITE = (3, 51, 3)  # earlier versions can corrupt a WAL that is reset during a read
 _APPLICATION = 0x47534A31
@@ -124,6 +126,23 @@ class Journal:
         self._chain(after, anchor, rows)
         return [(number, Change.decode(body, floats)) for number, body, floats, _ in rows]
 
+    def verify_page(self, after: int, check: bytes, limit: int = 1000) -> tuple[int, bytes]:
+        """Read and verify at most `limit` changes after number `after`, which has that check; return number and check
+        of the last. StoreError if one is altered or missing."""
+        rows, last = [], self.sequence
+        try:
+            with self._guard:
+                for row in self._rows(after):
+                    rows.append(row)
+                    if len(rows) == limit:
+                        break
+        except apsw.Error as error:
+            raise self._damaged(error) from error
+        reached, check = self._chain(after, check, rows)
+        if len(rows) < limit and reached < last:
+            raise StoreError(f"{self._path} lacks change {reached + 1} of {last}; restore a backup")
+        return reached, check
+
     def check_of(self, sequence: int) -> bytes:
         """The check of a change that the journal still has."""
         with self._guard:
@@ -169,6 +188,9 @@ class Journal:
 def open_journal(store: Path, base: int, check: bytes) -> Journal:
     """Open the journal of a store. Every store is created with one, so a missing journal means lost changes."""
     path = store / JOURNAL
+    for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+        with suppress(FileNotFoundError):
+            open_regular(each, StoreError).close()
     if not path.is_file() or not path.stat().st_size:
         raise StoreError(f"{path} is missing or empty; restore a backup")
     return Journal(path, base, check)

@@ -1,19 +1,21 @@
 """The current generation and its last change, in one file that is replaced atomically; and the lock on a store."""
 
-import json
 import os
 import shutil
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from graphsage.atomic import atomic_file
+from graphsage.checksummed_blocks import FileSums
+from graphsage.checksummed_json import CHECKSUM, read_checksummed, write_checksummed
 from graphsage.errors import StoreError
 from graphsage.file_lock import FileLock, lock_folder
 from graphsage.live.journal import START
+from graphsage.regular_files import is_regular, read_json
 
-FORMAT = 2  # 2: keys of integer ids are the integers
+FORMAT = 3  # 3: checksums of the manifest and of each block of a generation, and a mark of the last change
 NAME = "manifest.json"
+RESTORE = "restore a backup"
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Manifest:
     sequence: int = 0
     check: str = START.hex()
     features: str = ""
-    files: dict[str, str] = field(default_factory=dict)
+    files: Mapping[str, FileSums] = field(default_factory=dict)
 
     @property
     def folder(self) -> str:
@@ -33,30 +35,40 @@ class Manifest:
 
 
 def write_manifest(store: Path, manifest: Manifest) -> None:
-    with atomic_file(store / NAME) as temporary:
-        temporary.write_text(json.dumps({"format": FORMAT, **asdict(manifest)}, indent=1) + "\n", encoding="utf-8")
+    files = {name: sums.as_json() for name, sums in manifest.files.items()}
+    write_checksummed(store / NAME, {"format": FORMAT, **vars(manifest), "files": files})
     sync_folder(store)
 
 
 def read_manifest(store: Path) -> Manifest:
+    """A manifest that is not as it was written is refused: every file of the store is judged by it."""
+    path = store / NAME
     try:
-        fields: dict[str, Any] = json.loads((store / NAME).read_text(encoding="utf-8"))
-        if (version := int(fields.pop("format"))) != FORMAT:
-            what = "upgrade graphsage" if version > FORMAT else "make it again from the run"
-            raise StoreError(f"{store} has format {version}, and this version reads format {FORMAT}; {what}")
-        manifest = Manifest(**fields)
-        whole = isinstance(manifest.generation, int) and isinstance(manifest.sequence, int)
-        if not whole or not isinstance(manifest.files, dict) or len(bytes.fromhex(manifest.check)) != len(START):
+        _refuse_other_formats(store)
+        fields = read_checksummed(path, StoreError, RESTORE)
+        if fields.pop("format") != FORMAT:
+            raise ValueError("its format changed")
+        manifest = Manifest(**{**fields, "files": {n: FileSums.from_json(each) for n, each in fields["files"].items()}})
+        numbers = (manifest.generation, manifest.sequence)
+        if any(type(n) is not int or n < 0 for n in numbers) or len(bytes.fromhex(manifest.check)) != len(START):
             raise ValueError("a value of the wrong type")
     except (FileNotFoundError, NotADirectoryError):
         raise StoreError(f"{store} is not a live graph: {NAME} is missing") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(f"{store / NAME} is damaged ({error}); restore a backup") from error
+        raise StoreError(f"{path} is damaged ({error}); {RESTORE}") from error
     return manifest
 
 
+def _refuse_other_formats(store: Path) -> None:
+    fields = read_json(store / NAME, StoreError)
+    version = fields.get("format")
+    if type(version) is int and (version > FORMAT or (version < FORMAT and CHECKSUM not in fields)):
+        what = "upgrade graphsage" if version > FORMAT else "make it again from the run"
+        raise StoreError(f"{store} has format {version}, and this version reads format {FORMAT}; {what}")
+
+
 def is_store(folder: Path) -> bool:
-    return (folder / NAME).is_file()
+    return is_regular(folder / NAME)
 
 
 def sync_folder(folder: Path) -> None:
@@ -77,6 +89,8 @@ def clean(store: Path, manifest: Manifest) -> None:
     """Remove generations that `manifest` does not name, and incomplete files of a crash."""
     for path in store.iterdir():
         left = path.name.startswith(".") and path.name.endswith((".part", ".old", ".part.json"))
+        if path.is_symlink():
+            continue
         if path.is_dir() and (left or (path.name.startswith("generation-") and path.name != manifest.folder)):
             shutil.rmtree(path)
         elif left and path.is_file():

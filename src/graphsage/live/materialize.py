@@ -21,6 +21,7 @@ class Whole:
 def whole(overlay: Overlay, *, capped: bool = False) -> Whole:
     """All present nodes by arrival. `capped` leaves out edges beyond the cap, ids, labels and class names."""
     base = overlay.base
+    base.check_all()
     alive = np.ones(overlay.num_rows, bool)
     alive[list(overlay.gone)] = False
     rows = np.flatnonzero(alive)

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphsage.graph.graph import known_labels
 from graphsage.graph.ids import IntArray, node_key
 from graphsage.live.adjacency import Adjacency, BaseCap
 from graphsage.live.change import Change, Floats, NodeChange
@@ -103,20 +102,11 @@ class Overlay:
         """The class of a node, all its labels for multi-label data, or None if unknown."""
         if row in self.labels:
             return self.labels[row]
-        labels = self.base.graph.labels
-        if labels is None or row >= self.base.num_nodes:
-            return None
-        if not bool(known_labels(labels[row : row + 1])):
-            return None
-        return tuple(torch.nonzero(labels[row]).flatten().tolist()) if labels.dim() == 2 else int(labels[row])
+        return self.base.label_of(row) if row < self.base.num_nodes else None
 
     def feature_rows(self, rows: IntArray) -> Tensor:
-        """x_v of `rows`, (R, D) float32."""
-        table = self.base.graph.features
-        if table is None:
-            return torch.zeros(len(rows), 0)
-        below = np.minimum(rows, self.base.num_nodes - 1)
-        out = table.index_select(0, torch.from_numpy(below)).float()
+        """x_v of `rows`, (R, D) float32; anything for rows that do not exist."""
+        out = self.base.feature_rows(rows)
         view = out.numpy()
         layers = [self] if self.below is None else [self.below, self]
         for layer in layers:

@@ -95,7 +95,7 @@ class OverlayView:
 
     def _tables(self, nodes: IntArray) -> list[Tensor]:
         rows = nodes & _MASK
-        table = self._main.feature_rows(np.minimum(rows, self._main.num_rows - 1))
+        table = self._main.feature_rows(rows)
         for here in np.flatnonzero(rows >= self._main.num_rows).tolist():
             own = self._overlays[int(nodes[here]) >> _SHIFT].features.get(int(rows[here]))
             if own is not None:

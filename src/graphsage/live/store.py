@@ -4,6 +4,7 @@ One writing thread checks the queued changes, journals them with one fsync per g
 acknowledges them. Compaction writes the next generation in the meantime.
 """
 
+import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphsage.errors import DataError, GraphSageError, StoreError, UnknownNodeError
+from graphsage.errors import DamageError, DataError, GraphSageError, StoreError, UnknownNodeError
 from graphsage.graph.graph import Graph
 from graphsage.live.adjacency import BaseCap, Cap
 from graphsage.live.change import LONGEST_ID, Change
@@ -28,6 +29,8 @@ from graphsage.live.overlay import Overlay
 GROUP = 256  # changes journaled with one fsync at most
 KEPT = 10_000  # changes of earlier generations that the journal keeps for readers of the feed
 _CATCH_UP = 64  # changes that may remain for the pause of a swap
+
+_log = logging.getLogger("graphsage.live")
 
 
 @dataclass(frozen=True)
@@ -63,15 +66,16 @@ class LiveGraph:
         self.manifest = read_manifest(folder)
         self._lock = lock_store(folder)
         try:
-            clean(folder, self.manifest)
-            self._base = open_generation(folder / self.manifest.folder)
+            self._base = open_generation(folder / self.manifest.folder, self.manifest.files)
             self._journal = open_journal(folder, self.manifest.sequence, bytes.fromhex(self.manifest.check))
             self._sequence = self._journal.sequence
             self._overlay = self._over(self._base)
             self._catch_up(self._overlay, self.manifest.sequence)
+            clean(folder, self.manifest)  # last: only a store that can be read says what is left over
         except BaseException:
             self._lock.release()
             raise
+        self._broken: Exception | None = None
         self._guard = threading.RLock()  # the overlay is read, or replaced
         self._applying = threading.Lock()  # a change is applied; held before `_guard`, and longer
         self.on_change: Callable[[list[str]], None] = lambda ids: None  # told of nodes that a change affects
@@ -82,15 +86,29 @@ class LiveGraph:
         self._writer.start()
 
     def _over(self, base: Generation) -> Overlay:
-        return Overlay(base, BaseCap(base.graph, base.keys, self._cap))
+        cap = BaseCap(base.graph, base.keys, self._cap)
+        if cap.drops:
+            base.check_edges()  # all were read
+        return Overlay(base, cap)
 
     # Reading
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Overlay, Version]]:
-        """The present graph; it does not change within the block."""
+        """The present graph; it does not change within the block. DamageError if no part of it can be trusted."""
         with self._guard:
+            self._refuse_broken()
+            self._base.check()
             yield self._overlay, Version(self.manifest.generation, self._sequence)
+
+    def _refuse_broken(self) -> None:
+        if self._broken is not None:
+            raise StoreError(f"{self.folder} must be opened again: a change could not be applied ({self._broken})")
+
+    @property
+    def base(self) -> Generation:
+        """The generation on disk."""
+        return self._base
 
     @property
     def version(self) -> Version:
@@ -167,10 +185,13 @@ class LiveGraph:
 
     def _write_together(self, group: list[_Item]) -> None:
         checker, good = Checker(self._overlay), []
+        damage = self._damage()
         for change, expected, done in group:
             if not done.set_running_or_notify_cancel():  # cancelled; otherwise it can no longer be cancelled
                 continue
             try:
+                if damage is not None:
+                    raise damage
                 if expected is not None:
                     expected.check(self._overlay)
                 checker.check(change)
@@ -189,24 +210,45 @@ class LiveGraph:
                 done.set_exception(error)
             return
         fault("write.journaled")
-        for number, (change, done) in enumerate(good, last - len(good) + 1):
-            with self._applying:
-                staged = self._overlay.staged(change)  # takes long for a large change; readers need not wait
-                with self._guard:
-                    self._overlay.take(staged)
-                    self._sequence = number
-                generation = self.manifest.generation
+        for place, (change, done) in enumerate(good):
+            number = last - len(good) + 1 + place
+            try:
+                with self._applying:
+                    staged = self._overlay.staged(change)  # takes long for a large change; readers need not wait
+                    with self._guard:
+                        self._overlay.take(staged)
+                        self._sequence = number
+                    generation = self.manifest.generation
+            except Exception as error:  # the changes are durable, and are there when the graph is opened again
+                self._broken = error
+                for _, rest in good[place:]:
+                    rest.set_exception(StoreError(f"{self.folder} must be opened again: {error}"))
+                return
             fault("write.applied")
-            self.on_change(staged.changed_ids())
-            if group[-1][1] is not None:
-                group[-1][1].note(self._overlay)
+            try:
+                self.on_change(staged.changed_ids())
+                if group[-1][1] is not None:
+                    group[-1][1].note(self._overlay)
+            except DamageError as error:  # the change is made; what cannot be read is not told
+                _log.error("%s", error)
             done.set_result(Version(generation, number))
+
+    def _damage(self) -> GraphSageError | None:
+        """Why no change can be made. A change may read any edge, and after it is journaled is too late to find out."""
+        try:
+            self._refuse_broken()
+            self._base.check()
+            self._base.check_edges()
+        except GraphSageError as error:
+            return error
+        return None
 
     # Upkeep
 
     def compact(self) -> Version:
         """Write the next generation without stopping reads and writes, then swap it in; return its version."""
         with self._compacting:
+            self._base.verify()  # damage must not reach the next generation, where nothing would show it
             old, version = self.frozen()
             fault("compact.copied")
             made = whole(old)
@@ -218,7 +260,7 @@ class LiveGraph:
             if version.sequence > self.manifest.sequence:
                 check = self._journal.check_of(version.sequence).hex()
             manifest = Manifest(version.generation + 1, version.sequence, check, self.manifest.features, files)
-            base = open_generation(self.folder / name)
+            base = open_generation(self.folder / name, files)
             fresh, sequence = self._over(base), version.sequence
             while self._sequence - sequence > _CATCH_UP:
                 sequence = self._catch_up(fresh, sequence)
@@ -264,7 +306,15 @@ class LiveGraph:
         from graphsage.live.backup import copy_store
 
         with self._compacting:
+            self._base.verify()
             return copy_store(self.folder, self.manifest, self._journal, folder)
+
+    def check_journal(self) -> None:
+        """Read the changes since the last compaction again. StoreError if one was altered or lost."""
+        with self._compacting:
+            reached, check = self.manifest.sequence, bytes.fromhex(self.manifest.check)
+            while not self._closed and reached < self._sequence:
+                reached, check = self._journal.verify_page(reached, check)
 
     def close(self) -> None:
         """Finish the waiting changes and release the store."""
@@ -324,6 +374,9 @@ class Checker:
                     raise DataError(f"nodes[{place}] is new and needs features")
             elif len(node.features) != self._width:
                 raise DataError(f"nodes[{place}] must have {self._width} features; got {len(node.features)}")
+            row = None if node.attributes is None or node.id in pending else self._overlay.find(node.id)
+            if row is not None:
+                self._overlay.attributes_of(row)  # damage is found before the change is journaled
             if node.label is not None:
                 labels = node.label if isinstance(node.label, tuple) else (node.label,)
                 if isinstance(node.label, tuple) != self._many or not all(0 <= c < self._classes for c in labels):

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from graphsage.errors import DataError, NodeStateError, OutputError, StoreError, UnknownNodeError
+from graphsage.errors import DamageError, DataError, NodeStateError, OutputError, StoreError, UnknownNodeError
 from graphsage.serving import schemas
 from graphsage.serving.answers import TITLES, Problem, problem_body
 from graphsage.serving.keys import ApiKeys
@@ -122,6 +122,11 @@ def _errors(app: FastAPI) -> None:
     async def output(request: Request, error: OutputError) -> Response:
         _log.error("cannot write: %s", error)
         return answer(request, 507, "the change could not be made durable and was not made")
+
+    @app.exception_handler(DamageError)
+    async def damage(request: Request, error: DamageError) -> Response:
+        _log.error("the live graph: %s", error)
+        return answer(request, 503, "this part of the live graph is damaged on disk and is not served; see the log")
 
     @app.exception_handler(StoreError)
     async def store(request: Request, error: StoreError) -> Response:

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from graphsage.errors import GraphSageError
+from graphsage.errors import DamageError, GraphSageError
 from graphsage.graph.ids import node_key
 from graphsage.inference.model import check_finite
 from graphsage.live.node_features import RowError
@@ -101,10 +101,16 @@ class Batcher:
         for job in jobs:
             if job.deadline < now:
                 _fail(job, retry(503, "the request waited longer than its deadline"))
-            elif not job.done.cancelled():
+            elif not job.done.done():
                 good.append(job)
         try:
             self._answer(good, other)
+        except DamageError as error:
+            if len(good) == 1:
+                _fail(good[0], error)
+            else:
+                for job in good:  # those that read none of the damaged part get their answers
+                    self._compute([job], other)
         except Exception as error:  # every job gets an answer
             for job in good:
                 if not job.done.done():

@@ -255,7 +255,9 @@ async def readyz(request: Request) -> Response:
     service = service_of(request)
     ready = service.updater.index is not None
     status = {"status": "ready" if ready else "building the search index"}
-    if service.updater.trouble:
+    if service.scrubber.damage:
+        status["trouble"] = "files of the live graph are damaged; see the log"
+    elif service.updater.trouble:
         status["trouble"] = "background work fails; see the log"
     return json_response(status, 200 if ready else 503)
 

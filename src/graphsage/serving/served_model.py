@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphsage.errors import BundleError
+from graphsage.errors import BundleError, DamageError
 from graphsage.inference.export import class_names
 from graphsage.inference.model import THRESHOLD, Model, check_finite, load
 from graphsage.live.adjacency import Cap
@@ -69,7 +69,11 @@ def try_out(model: ServedModel, live: LiveGraph, run: Path) -> None:
         rows = np.unique(np.linspace(0, overlay.num_rows - 1, _TRIED).astype(np.int64)).tolist()
         average = encoder.encoder.shift[:width].numpy().copy() if width else None
         targets = [Target(overlay, row) for row in rows if row not in overlay.gone]
-        compute = encoder.read([*targets, Target(*overlay.visitor(0, average, []))])
+        average_node = Target(*overlay.visitor(0, average, []))
+        try:
+            compute = encoder.read([*targets, average_node])
+        except DamageError:  # the rest of the graph is served all the same
+            targets, compute = [], encoder.read([average_node])
     try:
         z = compute()
         p = encoder.probabilities(z)

@@ -6,6 +6,7 @@ from pathlib import Path
 from graphsage.errors import BundleError
 from graphsage.live.faults import fault
 from graphsage.live.manifest import read_manifest
+from graphsage.live.scrub import Scrubber
 from graphsage.live.store import LiveGraph
 from graphsage.serving.batcher import Batcher
 from graphsage.serving.index import IndexUpdater
@@ -32,7 +33,7 @@ class Service:
         self.live = LiveGraph(folder, self.model.cap)
         try:
             try_out(self.model, self.live, run)
-        except BundleError:
+        except BaseException:
             self.live.close()
             raise
         self.batcher = Batcher(self.live, lambda: self.model, self.metrics, self.settings.batch)
@@ -41,6 +42,8 @@ class Service:
         )
         self.live.on_change = self._changed
         self.updater.start()
+        self.scrubber = Scrubber(self.live, self.settings.scrub_rate * 1e6)
+        self.scrubber.start()
 
     def reload(self) -> ServedModel:
         """Load the run's folder again. A bad model is refused, and the present one stays in service."""
@@ -76,8 +79,13 @@ class Service:
         self.metrics.sequence.set(version.sequence)
         self.metrics.journal.set(self.live.waiting)
         self.metrics.failing.set(bool(self.updater.trouble))
+        self.metrics.scrubbed.set(self.scrubber.done)
+        self.metrics.to_scrub.set(self.scrubber.total)
+        self.metrics.scrubs.set(self.scrubber.passes)
+        self.metrics.damaged.set(len(self.scrubber.damage))
 
     def close(self) -> None:
+        self.scrubber.close()
         self.updater.close()
         self.batcher.close()
         self.live.close()

@@ -26,9 +26,11 @@ class Settings:
     """Changes in the journal after which the next generation is written; 0 never writes one."""
     exact_up_to: int = 100_000
     """Nodes up to which the search is exact; above, an HNSW index answers."""
+    scrub_rate: float = 4.0
+    """Megabytes per second of the stored graph that are checked for damage in the background; 0 checks nothing."""
 
     def __post_init__(self) -> None:
         at_least(1, self, "max_body", "max_nodes", "max_neighbors", "max_edges", "max_waiting", "batch", "exact_up_to")
-        at_least(0, self, "compact_after")
+        at_least(0, self, "compact_after", "scrub_rate")
         if not 0 < self.deadline < math.inf:
             raise ConfigError(f"{setting('deadline')} must be above 0 seconds and finite; got {self.deadline}")
