@@ -132,7 +132,7 @@ def test_behind_nginx_it_answers_limits_and_refuses_as_alone(small: Small, tmp_p
         assert ask("/v1/nodes", json.dumps({"nodes": [{"id": "a b/c", **NEW}]}).encode(), READ, "PUT")[0] == 403
         assert ask("/v1/nodes", json.dumps({"nodes": [{"id": "a b/c", **NEW}]}).encode(), WRITE, "PUT")[0] == 200
         assert json.loads(ask("/v1/nodes/a%20b%2Fc")[2])["neighbors"] == ["node-1", "node-4"]
-        large = json.dumps({"nodes": [{**NEW, "attributes": {"words": "x" * 900_000, "size": 1}}]}).encode()
+        large = json.dumps({"nodes": [{**NEW, "attributes": {"words": "x" * 225_000, "size": 1}}] * 4}).encode()
         assert ask("/v1/embed", large)[0] == 200
         too_large = json.dumps({"ids": ["x" * 1_100_000]}).encode()
         assert ask("/v1/embed", too_large)[:2] == (413, "application/problem+json")

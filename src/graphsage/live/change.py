@@ -1,6 +1,7 @@
 """A change: the atomic effect of one accepted request on the graph, and its form in the journal."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,13 @@ import numpy.typing as npt
 from graphsage.errors import StoreError
 
 LONGEST_ID = 512  # characters
+LARGEST_ATTRIBUTES = 1 << 18  # bytes of all attributes of a node as JSON
 Floats = npt.NDArray[np.float32]
+
+
+def attributes_size(attributes: Mapping[str, Any]) -> int:
+    """Bytes of attributes as JSON."""
+    return len(json.dumps(attributes, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from typing import Any
 from graphsage.errors import DamageError, DataError, GraphSageError, StoreError, UnknownNodeError
 from graphsage.graph.graph import Graph
 from graphsage.live.adjacency import BaseCap, Cap
-from graphsage.live.change import LONGEST_ID, Change
+from graphsage.live.change import LARGEST_ATTRIBUTES, LONGEST_ID, Change, attributes_size
 from graphsage.live.faults import fault
 from graphsage.live.generation import Generation, open_generation, with_text_ids, write_generation
 from graphsage.live.journal import JOURNAL, START, Journal, open_journal
@@ -340,12 +340,14 @@ class Checker:
     def __init__(self, overlay: Overlay) -> None:
         self._overlay = overlay
         self._pending: dict[str, bool] = {}
+        self._attributes: dict[str, dict[str, Any]] = {}  # of nodes that the group changes
         graph = overlay.base.graph
         self._width, self._classes, self._many = graph.num_features, graph.num_classes, graph.multilabel
 
     def check(self, change: Change) -> None:
         """Refuse a faulty change; the message names the place of the fault, never its content."""
         pending: dict[str, bool] = {}
+        attributes: dict[str, dict[str, Any]] = {}
 
         def there(id: str) -> bool:
             for known in (pending, self._pending):
@@ -354,6 +356,7 @@ class Checker:
             return self._overlay.find(id) is not None
 
         self._check_nodes(change, there, pending)
+        self._check_attributes(change, attributes)
         for what, pairs in (("edges", change.edges), ("cut", change.removed_edges)):
             for place, pair in enumerate(pairs):
                 for end, id in zip(("source", "target"), pair, strict=True):
@@ -363,7 +366,25 @@ class Checker:
             if not there(id):
                 raise UnknownNodeError(f"gone[{place}] is not in the graph")
             pending[id] = False
+            attributes[id] = {}
         self._pending |= pending
+        self._attributes |= attributes
+
+    def _check_attributes(self, change: Change, pending: dict[str, dict[str, Any]]) -> None:
+        """Refuse growth beyond the limit. A node of the data may be larger; it may shrink."""
+        for place, node in enumerate(change.nodes):
+            if node.attributes is None:
+                continue
+            row = self._overlay.find(node.id)
+            stored = {} if row is None else self._overlay.attributes_of(row)
+            old = pending.get(node.id, self._attributes.get(node.id, stored))
+            new = {**old, **node.attributes}
+            size = attributes_size(new)
+            if size > LARGEST_ATTRIBUTES and size > attributes_size(old):
+                raise DataError(
+                    f"nodes[{place}] would have {size:,} bytes of attributes; at most {LARGEST_ATTRIBUTES:,} are stored"
+                )
+            pending[node.id] = new
 
     def _check_nodes(self, change: Change, there: Callable[[str], bool], pending: dict[str, bool]) -> None:
         for place, node in enumerate(change.nodes):

@@ -11,10 +11,20 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from graphsage.errors import DamageError, DataError, NodeStateError, OutputError, StoreError, UnknownNodeError
+from graphsage.errors import (
+    ChangesGoneError,
+    DamageError,
+    DataError,
+    NodeStateError,
+    OutputError,
+    StoreError,
+    UnknownNodeError,
+)
+from graphsage.live.change import LARGEST_ATTRIBUTES
 from graphsage.serving import schemas
 from graphsage.serving.answers import TITLES, Problem, problem_body
 from graphsage.serving.keys import ApiKeys
+from graphsage.serving.listing_routes import listing
 from graphsage.serving.logs import JsonLog
 from graphsage.serving.observation import Observer, RouteNames, seen_of
 from graphsage.serving.request_limits import Gate
@@ -24,7 +34,7 @@ from graphsage.version import __version__
 
 STATIC = Path(__file__).parent / "static"
 _log = logging.getLogger("graphsage.serving")
-_FIELDS = {"body", "query", "path", "neighbors", "since"}.union(
+_FIELDS = {"body", "query", "path", "neighbors", "since", "limit", "cursor", "prefix", "attributes", "features"}.union(
     *(
         each.model_fields
         for each in vars(schemas).values()
@@ -60,7 +70,7 @@ def make_app(
         redirect_slashes=False,
     )
     app.state.service = service
-    parts = (reads, writes, admin)
+    parts = (listing, reads, writes, admin)
     for part in parts:
         app.include_router(part)
     _page(app)
@@ -114,6 +124,10 @@ def _errors(app: FastAPI) -> None:
     async def state(request: Request, error: NodeStateError) -> Response:
         return answer(request, 412, str(error))
 
+    @app.exception_handler(ChangesGoneError)
+    async def gone(request: Request, error: ChangesGoneError) -> Response:
+        return answer(request, 410, f"{error}; list the nodes and go on from the sequence of the first page")
+
     @app.exception_handler(DataError)
     async def data(request: Request, error: DataError) -> Response:
         return answer(request, 422, str(error))
@@ -151,6 +165,7 @@ def _place(error: Any) -> str:
         "finite_number": "must be finite",
         "too_long": "is too long",
         "string_too_long": "is too long",
+        "too_large": f"has more than {LARGEST_ATTRIBUTES:,} bytes as JSON",
         "too_short": "is too short",
         "string_too_short": "is too short",
     }

@@ -4,8 +4,9 @@ import math
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic_core import PydanticCustomError
 
-from graphsage.live.change import LONGEST_ID
+from graphsage.live.change import LARGEST_ATTRIBUTES, LONGEST_ID, attributes_size
 from graphsage.serving.settings import Settings
 
 _LIMITS = Settings()
@@ -29,7 +30,18 @@ def plain(value: Any) -> Any:
     return value
 
 
-Attributes = Annotated[dict[str, JsonValue], Field(max_length=256), AfterValidator(plain)]
+def _small(attributes: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    if attributes_size(attributes) > LARGEST_ATTRIBUTES:
+        raise PydanticCustomError("too_large", "is too large")
+    return attributes
+
+
+Attributes = Annotated[
+    dict[str, JsonValue],
+    Field(max_length=256, description=f"At most {LARGEST_ATTRIBUTES:,} bytes as JSON, with those that are stored."),
+    AfterValidator(plain),
+    AfterValidator(_small),
+]
 
 
 class Strict(BaseModel):
@@ -37,7 +49,9 @@ class Strict(BaseModel):
 
 
 class NodeFields(Strict):
-    attributes: Attributes | None = Field(None, description="The columns that the model makes features from.")
+    attributes: Attributes | None = Field(
+        None, description="The columns that the model makes features from, and any others."
+    )
     features: list[Number] | None = Field(None, max_length=65536, description="Ready features instead of attributes.")
     edges: list[Id] = Field(default_factory=list, max_length=_LIMITS.max_neighbors)
 
@@ -154,6 +168,37 @@ class NodeAnswer(Answer):
     degree: int
     neighbors: list[str]
     prediction: dict[str, Any] | None
+
+
+class ListedNode(BaseModel):
+    id: str
+    label: str | list[str] | None
+    degree: int
+    attributes: dict[str, Any] | None = Field(None, description="Only if they were asked for.")
+
+
+class NodeList(Answer):
+    nodes: list[ListedNode]
+    next: str | None = Field(description="The cursor of the next page; null at the end.")
+
+
+class ChangedNode(BaseModel):
+    """Given fields were added or replaced."""
+
+    id: str
+    attributes: dict[str, Any] | None = None
+    label: str | list[str] | None = None
+    features: list[float] | None = Field(None, description="Only if they were asked for.")
+
+
+class GraphChange(BaseModel):
+    """A change; fields without content are left out. An edge is [source, target]."""
+
+    sequence: int
+    nodes: list[ChangedNode] = []
+    edges: list[tuple[str, str]] = []
+    deleted_edges: list[tuple[str, str]] = []
+    deleted_nodes: list[str] = []
 
 
 class ProblemAnswer(BaseModel):
