@@ -67,4 +67,5 @@ def nearest_vote(
 def _unit(features: Array) -> Array:
     features = np.asarray(features, dtype=np.float32)
     length = np.linalg.norm(features, axis=1, keepdims=True)
-    return np.divide(features, length, out=np.zeros_like(features), where=length > 0)
+    scaled: Array = np.divide(features, length, out=np.zeros_like(features), where=length > 0)
+    return scaled

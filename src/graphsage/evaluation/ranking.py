@@ -97,7 +97,7 @@ def ranking(
 def _check(partners: sparse.csr_array, known: sparse.csr_array) -> None:
     if partners.shape != known.shape:
         raise DataError(f"held-out and known pairs must have one shape; got {partners.shape} and {known.shape}")
-    both = (partners != 0).multiply(known != 0).tocoo()
+    both = partners.astype(bool).multiply(known.astype(bool)).tocoo()
     if both.nnz:
         row, column = int(both.coords[0][0]), int(both.coords[1][0])
         raise DataError(f"query {row} has candidate {column} among its known and among its held-out partners")
