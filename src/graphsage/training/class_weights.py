@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-RULES = {"none": 0.0, "sqrt": 0.5, "balanced": 1.0}
+RULES = {"equal": 0.0, "sqrt": 0.5, "balanced": 1.0}
 """The power p of w_c ~ n_c^-p."""
 
 

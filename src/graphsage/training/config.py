@@ -71,7 +71,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "inference": ("exact", "sampled"),
     "feature_type": ("float32", "float16", "bfloat16"),
     "metric": tuple(METRICS),
-    "class_weights": ("none", "sqrt", "balanced"),
+    "class_weights": ("equal", "sqrt", "balanced"),
     "schedule": ("constant", "cosine"),
 }
 """The values of settings that have a fixed list of them."""
@@ -156,9 +156,9 @@ class Config:
     """Stop after this many epochs without a better validation score, and keep the best weights."""
     metric: str | None = None
     """Validation score that chooses weights and settings: micro-f1, macro-f1, accuracy, loss, auc or ap."""
-    class_weights: str = "none"
-    """Weight of a class in the loss: equal (none), by the inverse of its number of training nodes (balanced), or by the
-    root of that (sqrt)."""
+    class_weights: str = "equal"
+    """Weight of a class in the loss: the same for all (equal), by the inverse of its number of training nodes
+    (balanced), or by the root of that (sqrt)."""
     num_walks: int = 50
     """Random walks from each node."""
     walk_length: int = 5
