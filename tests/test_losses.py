@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs import SEEDS, normal
-from graphsage.losses import sigmoid_loss, softmax_loss, supervised_loss, unsupervised_loss
+from graphsage.losses import contrastive_loss, sigmoid_loss, softmax_loss, supervised_loss, unsupervised_loss
 
 
 def sigmoid(x: float) -> float:
@@ -84,3 +84,52 @@ def test_the_shape_of_the_labels_chooses_the_loss() -> None:
     classes, labels = torch.tensor([0, 1, 1]), torch.tensor([[1, 0], [1, 1], [0, 0]], dtype=torch.uint8)
     assert torch.equal(supervised_loss(scores, classes), softmax_loss(scores, classes))
     assert torch.equal(supervised_loss(scores, labels), sigmoid_loss(scores, labels))
+
+
+def test_infonce_worked_out_by_hand() -> None:
+    z_u = torch.tensor([[2.0, 0.0], [0.0, 5.0], [3.0, 4.0]])
+    z_v = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, -1.0]])
+    u, v = torch.tensor([1, 2, 3]), torch.tensor([4, 5, 6])
+    s = [[1.0, 0.6, 0.0], [0.0, 0.8, -1.0], [0.6, 1.0, -0.8]]  # cosines
+    e = [[math.exp(x / 0.5) for x in row] for row in s]
+    from_u = [-math.log(e[i][i] / sum(e[i])) for i in range(3)]
+    from_v = [-math.log(e[i][i] / sum(row[i] for row in e)) for i in range(3)]
+    expected = sum(from_u + from_v) / 6
+    assert float(contrastive_loss(z_u, z_v, u, v, 0.5)) == pytest.approx(expected, rel=1e-6)
+    # u_3 is v_1, and v_2 is v_3: these are no negatives of each other
+    u, v = torch.tensor([1, 2, 4]), torch.tensor([4, 5, 5])
+    from_u = [
+        -math.log(e[0][0] / sum(e[0])),
+        -math.log(e[1][1] / (e[1][0] + e[1][1])),
+        -math.log(e[2][2] / e[2][2]),
+    ]
+    from_v = [
+        -math.log(e[0][0] / (e[0][0] + e[1][0])),
+        -math.log(e[1][1] / (e[0][1] + e[1][1] + e[2][1])),
+        -math.log(e[2][2] / (e[0][2] + e[1][2] + e[2][2])),
+    ]
+    expected = sum(from_u + from_v) / 6
+    assert float(contrastive_loss(z_u, z_v, u, v, 0.5)) == pytest.approx(expected, rel=1e-6)
+
+
+@given(SEEDS, st.integers(1, 12), st.integers(1, 5))
+def test_infonce_does_not_depend_on_the_order_of_the_batch_or_the_lengths(seed: int, pairs: int, nodes: int) -> None:
+    z_u, z_v = normal(seed, pairs, 3), normal(seed + 1, pairs, 3)
+    generator = torch.Generator().manual_seed(seed)
+    u, v = torch.randint(nodes, (2, pairs), generator=generator)
+    order = torch.randperm(pairs, generator=generator)
+    loss = contrastive_loss(z_u, z_v, u, v, 0.3)
+    torch.testing.assert_close(contrastive_loss(z_u[order], z_v[order], u[order], v[order], 0.3), loss)
+    torch.testing.assert_close(contrastive_loss(3 * z_u, z_v / 2, u, v, 0.3), loss)
+    assert float(loss) >= -1e-6
+
+
+@given(SEEDS, st.integers(1, 8))
+def test_a_batch_of_one_node_has_no_negatives(seed: int, pairs: int) -> None:
+    same = torch.zeros(pairs, dtype=torch.int64)
+    z_u = normal(seed, pairs, 3).requires_grad_()
+    loss = contrastive_loss(z_u, normal(seed + 1, pairs, 3), same, same, 0.2)
+    assert float(loss.detach()) == pytest.approx(0.0, abs=1e-6)
+    torch.autograd.backward(loss)
+    assert z_u.grad is not None
+    assert torch.isfinite(z_u.grad).all()

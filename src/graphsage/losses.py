@@ -25,6 +25,24 @@ def unsupervised_loss(
     return (each * valid).sum() / (valid.sum() if total is None else total).clamp_min(1)
 
 
+def contrastive_loss(z_u: Tensor, z_v: Tensor, u: Tensor, v: Tensor, temperature: float) -> Tensor:
+    """InfoNCE in both directions, averaged over the B pairs (u_i, v_i) of nodes, whose vectors are (B, D) each.
+
+        J_i = -log( exp(s_ii) / Σ_j exp(s_ij) ),  s_ij = cos(z_u_i, z_v_j) / temperature
+
+    for u_i among all v_j, and likewise for v_i among all u_j. A node is never a negative of itself: for u_i, those
+    v_j of other pairs that are u_i or v_i are left out, and likewise for v_i.
+    """
+    s = F.normalize(z_u, dim=1) @ F.normalize(z_v, dim=1).t() / temperature  # (B, B)
+    cross = u[:, None] == v[None]  # u_i is v_j
+    others = ~torch.eye(len(u), dtype=torch.bool, device=u.device)
+    minus_infinity = torch.tensor(-torch.inf, device=s.device, dtype=s.dtype)
+    from_u = torch.where(others & (cross | (v[:, None] == v[None])), minus_infinity, s)
+    from_v = torch.where(others & (cross | (u[:, None] == u[None])), minus_infinity, s)
+    each = (from_u.logsumexp(dim=1) + from_v.logsumexp(dim=0)) / 2 - s.diagonal()
+    return each.mean()
+
+
 def softmax_loss(scores: Tensor, classes: Tensor, weights: Tensor | None = None) -> Tensor:
     """Cross-entropy for one class per node, averaged over nodes: scores (B, C), classes (B,). Each node's term is
     multiplied by the weight of its class, (C,)."""

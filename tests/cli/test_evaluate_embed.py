@@ -153,6 +153,33 @@ def test_a_model_without_labels_predicts_nothing(graphsage: Command, data: Path,
     assert "trained without labels" in graphsage("predict", tmp_path / "run", "--out", tmp_path / "p.csv").error
 
 
+def test_unsupervised_results_come_with_yardsticks(graphsage: Command, data: Path, tmp_path: Path) -> None:
+    words = (*SMALL, "--task", "unsupervised", "--steps", "2")
+    done = graphsage("train", data, *words, "--out", tmp_path / "z")
+    lines = done.out.splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("micro F1 of val nodes "))
+    assert [line.split("  ")[0] for line in lines[at + 1 :]] == [
+        "embeddings",
+        "features",
+        "features + 2 hops of neighbor means",
+        "untrained encoder",
+        "DeepWalk + features",
+    ]
+    answer = graphsage("evaluate", tmp_path / "z", "--json").json
+    assert answer["yardsticks"][0]["paper"]["test"] == round(answer["micro_f1"], 4)
+    assert (tmp_path / "z" / "yardsticks.json").exists()
+    assert "micro F1 of test nodes" in graphsage("evaluate", tmp_path / "z").out
+    assert "yardsticks" not in graphsage("evaluate", tmp_path / "z", "--no-yardsticks", "--json").json
+    assert "yardsticks" not in graphsage("evaluate", tmp_path / "z", "--part", "train", "--json").json
+
+
+def test_without_labels_there_are_no_yardsticks(graphsage: Command, tmp_path: Path) -> None:
+    save_graph(planted().replace(labels=None, class_names=None), tmp_path / "graph", {"given": split()})
+    done = graphsage("train", tmp_path / "graph", *SMALL, "--task", "unsupervised", "--out", tmp_path / "z")
+    assert done.code == 0
+    assert "no yardsticks: the yardsticks are scored on labels, and the data has none" in done.err
+
+
 def test_text_becomes_features_by_the_recipe_of_training_never_by_a_new_fit(
     graphsage: Command, texts: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

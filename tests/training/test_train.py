@@ -21,7 +21,11 @@ from graphsage.training.objectives.supervised import Supervised
 from graphsage.training.train import set_up
 from planted import SMALL, planted_graph, planted_split
 
-TASKS = ["supervised", "unsupervised", "joint"]
+TASKS = ["supervised", "unsupervised", "contrastive", "joint"]
+
+
+def of(task: str) -> dict[str, str]:
+    return {"task": "unsupervised", "objective": task} if task == "contrastive" else {"task": task}
 
 
 def weights(model: gs.Model) -> dict[str, torch.Tensor]:
@@ -70,10 +74,12 @@ def test_nodes_with_unknown_labels_are_neither_trained_on_nor_scored() -> None:
     assert expected.nodes == len(known) < len(test)
 
 
-def test_unsupervised_embeddings_tell_the_planted_classes_apart() -> None:
+@pytest.mark.parametrize("objective", ["equation-1", "contrastive"])
+def test_unsupervised_embeddings_tell_the_planted_classes_apart(objective: str) -> None:
     graph = planted_graph()
     split = planted_split(graph)
-    model = gs.train(graph, split, task="unsupervised", **{**SMALL, "dim": 16, "steps": 150, "lr": 0.01, "epochs": 1})
+    options = {**SMALL, "dim": 16, "steps": 150, "lr": 0.01, "epochs": 1}
+    model = gs.train(graph, split, task="unsupervised", objective=objective, **options)
     assert model.head is None
     assert model.evaluate(graph, split, "test").micro > 0.85
     with pytest.raises(DataError, match="without labels"):
@@ -84,7 +90,7 @@ def test_unsupervised_embeddings_tell_the_planted_classes_apart() -> None:
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(task: str) -> None:
     graph = planted_graph()
     split = planted_split(graph)
-    options = {**SMALL, "task": task, "steps": 6, "dropout": 0.3}
+    options = {**SMALL, **of(task), "steps": 6, "dropout": 0.3}
     assert same(gs.train(graph, split, **options), gs.train(graph, split, **options))
     assert not same(gs.train(graph, split, **options), gs.train(graph, split, seed=1, **options))
 
@@ -94,7 +100,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(task: str)
 def test_an_interrupted_run_resumes_bit_for_bit(task: str, stop_after: int, tmp_path) -> None:
     graph = planted_graph()
     split = planted_split(graph)
-    options = {**SMALL, "task": task, "steps": 9, "dropout": 0.2, "negatives_per_pair": task == "unsupervised"}
+    options = {**SMALL, **of(task), "steps": 9, "dropout": 0.2, "negatives_per_pair": task == "unsupervised"}
     options |= {"layer_norm": True, "residual": True, "schedule": "cosine", "warmup": 0.3}
     whole = gs.train(graph, split, **options)
 

@@ -33,12 +33,13 @@ def test_a_gpu_draws_the_same_neighbors_as_a_cpu(redraw: bool) -> None:
             assert torch.equal(part.present, same.present.cpu())
 
 
-@pytest.mark.parametrize("task", ["supervised", "unsupervised", "joint"])
+@pytest.mark.parametrize("task", ["supervised", "unsupervised", "contrastive", "joint"])
 @pytest.mark.parametrize("aggregator", ["mean", "gcn", "pool", "meanpool", "lstm"])
 def test_training_on_a_gpu_gives_nearly_the_weights_of_a_cpu(task: str, aggregator: str) -> None:
     graph = planted_graph()
     split = planted_split(graph)
     options = {**SMALL, "task": task, "aggregator": aggregator, "steps": 4, "max_degree": 6, "hidden_dim": 8}
+    options |= {"task": "unsupervised", "objective": task} if task == "contrastive" else {}
     one, two = (gs.train(graph, split, device=device, **options) for device in ("cpu", "cuda"))
     torch.testing.assert_close(one.embed(graph), two.embed(graph), atol=2e-3, rtol=1e-2)
 

@@ -35,7 +35,7 @@ def with_other_held_out_nodes(graph: Graph, split: Split, seed: int) -> Graph:
 
 @settings(max_examples=5)
 @given(seed=st.integers(1, 1000))
-@pytest.mark.parametrize("task", ["supervised", "unsupervised", "joint"])
+@pytest.mark.parametrize("task", ["supervised", "unsupervised", "contrastive", "joint"])
 def test_held_out_features_labels_and_edges_do_not_change_the_weights(task: str, seed: int) -> None:
     graph = planted_graph()
     split = planted_split(graph)
@@ -43,6 +43,7 @@ def test_held_out_features_labels_and_edges_do_not_change_the_weights(task: str,
     assert not torch.equal(graph.features, other.features)
     options = {**SMALL, "task": task, "max_degree": 5, "degree_features": True, "epochs": 1}
     options |= {"class_weights": "balanced"} if task == "supervised" else {"num_walks": 2}
+    options |= {"task": "unsupervised", "objective": task, "num_walks": 50} if task == "contrastive" else {}
     one, two = train(graph, split, **options), train(other, split, **options)
     for (name, a), b in zip(one.encoder.state_dict().items(), two.encoder.state_dict().values(), strict=True):
         assert torch.equal(a, b), name

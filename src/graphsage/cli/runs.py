@@ -30,6 +30,7 @@ RUN_FILES = (
     CHECKPOINT,
     "log.jsonl",
     "run.toml",
+    "yardsticks.json",
 )
 DATA_FOLDER = "data"  # the graph that the run keeps; `train` replaces it (inference.run_data)
 JOB_FILE = ".job.part"  # which job began the run; named as what a killed process leaves behind

@@ -23,10 +23,11 @@ from graphsage.cli.options import (
 from graphsage.cli.output import TrainingDisplay, data_summary, print_json, say, working
 from graphsage.cli.runs import RunFolder, lasting_name
 from graphsage.cli.settings import RUN_FILE, Settings, write_run_file
+from graphsage.cli.yardsticks import Yardsticks, print_yardsticks, yardstick_rows
 from graphsage.errors import ConfigError, DataError, GraphSageError, refuse_unused, setting
 from graphsage.evaluation.metrics import METRICS
 from graphsage.tables.spec import TableSpec
-from graphsage.training.config import CHOICES, FORMS, TASKS, Config
+from graphsage.training.config import CHOICES, FORMS, OBJECTIVES, TASKS, Config
 
 if TYPE_CHECKING:
     from graphsage.datasets.dataset import Dataset
@@ -55,10 +56,14 @@ PANELS = {
     "Neighborhoods": ("sample_sizes", "whole_batches", "max_degree", "cap", "redraw"),
     "Features": ("identity_dim", "degree_features", "standardize", "keep_features", "feature_type"),
     "Random walks (unsupervised and joint)": (
+        "objective",
         "num_walks",
         "walk_length",
         "num_negatives",
         "negatives_per_pair",
+        "temperature",
+        "feature_dropout",
+        "edge_dropout",
         "supervised_weight",
     ),
 }
@@ -67,6 +72,12 @@ PANELS = {
 DEFAULTS = {
     **shown_by(FORMS),
     **shown_by(TASKS),
+    **{
+        name: f"{before}; contrastive {OBJECTIVES['contrastive'][name]}"
+        for name, before in {**shown_by(TASKS), "walk_length": "5"}.items()
+        if name in OBJECTIVES["contrastive"]
+    },
+    "objective": "equation-1",
     "max_degree": "unlimited; 128 with --form",
     "cap": "off; row with --form or --max-degree",
 }
@@ -144,6 +155,7 @@ def command(
             rich_help_panel=RANKS,
         ),
     ] = None,
+    yardsticks: Yardsticks = True,
     **options: Any,
 ) -> None:
     """Train a model on DATA or on two tables, and write it to RUN.
@@ -191,6 +203,7 @@ def command(
         json,
         600.0 if rank_timeout is None else rank_timeout,
         keep_graph,
+        yardsticks,
     )
     if workers is not None and launches(workers):
         check(request)
@@ -214,6 +227,7 @@ class Request:
     json: bool
     rank_timeout: float
     keep_graph: bool | None = None
+    yardsticks: bool = True
 
 
 def launches(workers: int) -> bool:
@@ -299,7 +313,13 @@ def _train(request: Request, device: str, ranks: "Ranks") -> None:
             say(f"interrupted; continue with --resume (graphsage train --out {out} --resume)")
         raise typer.Exit(130) from None
     if ranks.rank == 0:
-        _report(out, data, split_name, model, request.json)
+        rows = None
+        if request.yardsticks and model.head is None:
+            if ranks.count > 1:
+                say(f"`graphsage evaluate {out}` prints the yardsticks")
+            else:
+                rows = yardstick_rows(model, model.run_graph(), model.run_split())
+        _report(out, data, split_name, model, request.json, rows)
 
 
 def _start(request: Request, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
@@ -390,17 +410,22 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
     return data, split_name, data.about["tables"], {}
 
 
-def _report(out: Path, data: "Dataset", split: str, model: "Model", json: bool) -> None:
+def _report(
+    out: Path, data: "Dataset", split: str, model: "Model", json: bool, yardsticks: list[dict[str, Any]] | None
+) -> None:
     done = model.about["training"]
     score = done["best_val_score"] if model.about["config"]["patience"] else _last_score(out)
     if json:
         facts = {"run": str(out), "data": data.name, "split": split, "task": model.about["config"]["task"]}
         facts |= {"seed": model.seed, "steps": done["steps"], "seconds": done["seconds"]}
         facts |= {"metric": done["metric"], "val_score": score}
+        facts |= {"yardsticks": yardsticks} if model.head is None else {}
         print_json(facts)
     else:
         shown = "" if score is None else f", validation {METRICS[done['metric']].title} {score:.4f}"
         print(f"{done['steps']:,} steps in {done['seconds']:.1f} s{shown}; the model is in {out}")
+        if yardsticks is not None:
+            print_yardsticks(yardsticks, "val", "test")
 
 
 def _last_score(out: Path) -> float | None:

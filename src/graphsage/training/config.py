@@ -48,12 +48,23 @@ TASKS: dict[str, dict[str, Any]] = {
 }
 """The defaults of each task."""
 
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    "equation-1": {"walk_length": 5},
+    "contrastive": {"epochs": 40, "lr": 0.001, "walk_length": 2},
+}
+"""What differs for each unsupervised objective. The joint task adds Equation 1 to the supervised loss."""
+
 PAIRS, HEADS, HIDDEN = ("unsupervised", "joint"), ("supervised", "joint"), ("pool", "meanpool", "lstm")
+EQUATION_1, CONTRASTIVE = ("equation-1",), ("contrastive",)
 USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "num_walks": ("task", PAIRS),
     "walk_length": ("task", PAIRS),
     "num_negatives": ("task", PAIRS),
     "negatives_per_pair": ("task", PAIRS),
+    "objective": ("task", ("unsupervised",)),
+    "temperature": ("task", ("unsupervised",)),
+    "feature_dropout": ("task", ("unsupervised",)),
+    "edge_dropout": ("task", ("unsupervised",)),
     "supervised_weight": ("task", ("joint",)),
     "whole_batches": ("task", ("supervised",)),
     "head_scale": ("task", HEADS),
@@ -62,10 +73,20 @@ USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "hidden_dim": ("aggregator", HIDDEN),
     "depth": ("aggregator", HIDDEN),
 }
-"""Settings that have an effect only with some tasks or aggregators. Aggregators of users may read all of them."""
+USED_BY_OBJECTIVE: dict[str, tuple[str, ...]] = {
+    "num_walks": EQUATION_1,
+    "num_negatives": EQUATION_1,
+    "negatives_per_pair": EQUATION_1,
+    "temperature": CONTRASTIVE,
+    "feature_dropout": CONTRASTIVE,
+    "edge_dropout": CONTRASTIVE,
+}
+"""Settings that have an effect only with some tasks, aggregators or unsupervised objectives. Aggregators of users may
+read all of them."""
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "task": tuple(TASKS),
+    "objective": tuple(OBJECTIVES),
     "form": tuple(FORMS),
     "cap": (NO_CAP, "row", "symmetric"),
     "inference": ("exact", "sampled"),
@@ -86,6 +107,9 @@ class Config:
 
     task: str = "supervised"
     """Learn from classes (supervised), from the graph alone (unsupervised), or from both (joint)."""
+    objective: str | None = None
+    """Unsupervised loss: Equation 1 of the paper (equation-1), or InfoNCE between augmented views of a node and of one
+    near it (contrastive)."""
     form: str | None = None
     """Follow the paper's text (paper), or the authors' released code (reference). Unset: the paper's model without its
     degree cap."""
@@ -161,12 +185,18 @@ class Config:
     (balanced), or by the root of that (sqrt)."""
     num_walks: int = 50
     """Random walks from each node."""
-    walk_length: int = 5
-    """Nodes of a random walk."""
+    walk_length: int | None = None
+    """Nodes of a random walk, its start included."""
     num_negatives: int = 20
     """Negative samples for each pair of nodes."""
     negatives_per_pair: bool = False
     """Sample negatives for each pair, instead of once per batch."""
+    temperature: float = 0.2
+    """The contrastive objective divides similarities by this number."""
+    feature_dropout: float = 0.25
+    """Share of the feature columns that a view of the contrastive objective lacks."""
+    edge_dropout: float = 0.3
+    """Share of the edges that a view of the contrastive objective lacks."""
     supervised_weight: float = 1.0
     """Weight of the supervised loss in the joint task."""
     tf32: bool = False
@@ -196,6 +226,11 @@ class Config:
             raise ConfigError(f"{setting('lr')} must be above 0 and finite; got {self.lr}")
         if not 0 <= self.warmup < 1:
             raise ConfigError(f"{setting('warmup')} must be at least 0 and below 1; got {self.warmup}")
+        if not 0 < self.temperature < math.inf:
+            raise ConfigError(f"{setting('temperature')} must be above 0 and finite; got {self.temperature}")
+        for name in ("feature_dropout", "edge_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{setting(name)} must be at least 0 and below 1; got {getattr(self, name)}")
         if self.seed >= 2**63:
             raise ConfigError(f"{setting('seed')} must be below 2^63; got {self.seed}")
         if self.task == "unsupervised" and self.patience is not None:
@@ -221,11 +256,23 @@ class Config:
             if known and chosen not in users and getattr(self, name) != default:
                 others = " or ".join(setting(owner, user) for user in users)
                 found.append(f"{setting(name)} has no effect with {setting(owner, chosen)}; it needs {others}")
+        if self.task == "unsupervised" and (objective := self.resolved().objective) is not None:
+            for name, users in USED_BY_OBJECTIVE.items():
+                if objective not in users and getattr(self, name) != Config.__dataclass_fields__[name].default:
+                    needed = setting("objective", users[0])
+                    found.append(
+                        f"{setting(name)} has no effect with {setting('objective', objective)}; it needs {needed}"
+                    )
         return found
 
     def resolved(self) -> "Config":
         """The same settings with nothing left open."""
         choices = {**FORMS[self.form or "paper"], **TASKS[self.task]}
+        objective = self.objective or "equation-1"
+        if self.task != "supervised":
+            choices |= OBJECTIVES[objective if self.task == "unsupervised" else "equation-1"]
+        if self.task == "unsupervised":
+            choices["objective"] = objective
         if self.form is None and self.max_degree is None:
             choices["cap"] = NO_CAP
         if (self.cap or choices["cap"]) == NO_CAP:

@@ -42,6 +42,7 @@ from graphsage.training.config import Config
 from graphsage.training.loop import run_loop
 from graphsage.training.objectives import make_objective
 from graphsage.training.objectives.base import Objective, TrainingData
+from graphsage.training.objectives.contrastive import projection_head
 from graphsage.training.progress import Event
 
 
@@ -169,9 +170,11 @@ def set_up(
     capped = neighbor_lists(seen, model.sampling, model.seed)
     tables = input_tables(seen, use_degrees)
     training_data = TrainingData(seen, capped, tables, nodes.to(device), ranks.rank, ranks.count)
-    module = nn.ModuleDict({"encoder": model.encoder} | ({} if model.head is None else {"head": model.head}))
+    projection = _projection(config, device)
+    parts = {"encoder": model.encoder, "head": model.head, "projection": projection}
+    module = nn.ModuleDict({name: part for name, part in parts.items() if part is not None})
     _begin_alike(module, ranks)
-    objective = make_objective(config, model.encoder, model.head, training_data)
+    objective = make_objective(config, model.encoder, model.head, training_data, projection)
     return Run(model, module, objective, training_data, here, graph, chosen)
 
 
@@ -277,6 +280,15 @@ def _new_model(
         limits=limits,
         seed=config.seed,
     )
+
+
+def _projection(config: Config, device: torch.device) -> nn.Module | None:
+    """The projection head of the contrastive objective: trained with the encoder, and dropped after training."""
+    if config.objective != "contrastive":
+        return None
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        return projection_head(config.dim).to(device)
 
 
 def _statistics(tables: list[Tensor], nodes: Tensor, num_features: int, standardize: bool) -> dict[str, Tensor]:

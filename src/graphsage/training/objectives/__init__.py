@@ -1,19 +1,27 @@
 """The losses a training step can minimize (section 3.2), one file per task."""
 
+from torch import nn
+
 from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.kernels.buffers import Buffers
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
 from graphsage.training.objectives.base import Objective, TrainingData
+from graphsage.training.objectives.contrastive import Contrastive
 from graphsage.training.objectives.joint import Joint
 from graphsage.training.objectives.supervised import Supervised
 from graphsage.training.objectives.unsupervised import Unsupervised
 from graphsage.training.objectives.whole import WholeGraphs
 
 
-def make_objective(config: Config, encoder: Encoder, head: ClassHead | None, data: TrainingData) -> Objective:
+def make_objective(
+    config: Config, encoder: Encoder, head: ClassHead | None, data: TrainingData, projection: nn.Module | None = None
+) -> Objective:
+    """`projection` is the projection head of the contrastive objective."""
     fast = FastEncoder(encoder, Buffers())
+    if projection is not None:
+        return Contrastive(config, fast, projection, data)
     if config.task == "unsupervised":
         return Unsupervised(config, fast, data)
     assert head is not None

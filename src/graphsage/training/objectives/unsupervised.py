@@ -36,7 +36,7 @@ class Unsupervised(Objective):
 
     def __init__(self, config: Config, encoder: FastEncoder, data: TrainingData) -> None:
         super().__init__(config, encoder, data)
-        self.walks = walk_pairs(data.graph, data.nodes, config.seed, config.num_walks, config.walk_length)
+        self.walks = walk_pairs(data.graph, data.nodes, config.seed, config.num_walks, config.walk_length or 5)
         self.negatives = Negatives.of_degrees(data.graph.degrees)  # P_n
         if not self.walks.count:
             raise DataError(
