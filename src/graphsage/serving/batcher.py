@@ -40,6 +40,8 @@ class Answer:
     version: Version
     z: Tensor
     probabilities: Tensor | None
+    seen: Any = None
+    """What the job's `look` returned."""
 
 
 @dataclass(eq=False)
@@ -50,6 +52,8 @@ class Job:
     predict: bool = False
     model: ServedModel | None = None
     """The model of a search index, if it is not the one in service."""
+    look: Callable[[Overlay, ServedModel], Any] | None = None
+    """Reads more of the state of the graph that the nodes are embedded from."""
     done: "Future[Answer]" = field(default_factory=Future)
 
     @property
@@ -120,7 +124,7 @@ class Batcher:
         model = other or self._model()
         features = _features(jobs, model)
         targets: list[Target] = []
-        accepted: list[tuple[Job, int]] = []
+        accepted: list[tuple[Job, int, Any]] = []
         with self._live.reading() as (overlay, version):
             if other is None and model is not self._model():  # replaced meanwhile
                 model = self._model()
@@ -128,18 +132,19 @@ class Batcher:
             for job in jobs:
                 try:
                     made = _targets(job, overlay, features[id(job)])
+                    seen = None if job.look is None else job.look(overlay, model)
                 except (Problem, GraphSageError) as error:
                     _fail(job, error)
                     continue
-                accepted.append((job, len(targets)))
+                accepted.append((job, len(targets), seen))
                 targets += made
             compute = model.encoder.read(targets)
         z = compute()  # the graph may change meanwhile
-        wanted = any(job.predict for job, _ in accepted)
+        wanted = any(job.predict for job, *_ in accepted)
         p = model.encoder.probabilities(z) if wanted and targets else None
         self._metrics.batch.observe(len(targets))
         self._metrics.embedded.inc(len(targets))
-        for job, start in accepted:
+        for job, start, seen in accepted:
             here = slice(start, start + job.size)
             try:
                 check_finite(z[here])
@@ -149,7 +154,7 @@ class Batcher:
                 _fail(job, error)
                 continue
             if job.done.set_running_or_notify_cancel():
-                job.done.set_result(Answer(model, version, z[here], None if p is None else p[here]))
+                job.done.set_result(Answer(model, version, z[here], None if p is None else p[here], seen))
 
 
 def _features(jobs: Sequence[Job], model: ServedModel) -> dict[int, Any]:

@@ -4,9 +4,10 @@ import ctypes
 import gc
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from graphsage.errors import DataError
 from graphsage.inference.embed import embed_exact, kept_features
 from graphsage.inference.model import input_tables
 from graphsage.inference.nearest import NearestIndex, Vectors, best, normalized
@@ -21,7 +23,8 @@ from graphsage.live.materialize import whole
 from graphsage.live.overlay import Overlay
 from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph
-from graphsage.serving.batcher import Batcher, Job
+from graphsage.serving.answers import Problem
+from graphsage.serving.batcher import Answer, Batcher, Job
 from graphsage.serving.layouts import Layouts
 from graphsage.serving.map import UNKNOWN, NodeMap
 from graphsage.serving.metrics import Metrics
@@ -104,6 +107,7 @@ def give_back() -> None:
 _log = logging.getLogger("graphsage.serving")
 _SLICE = 32  # nodes refreshed at once; a small number keeps requests from waiting
 _PAUSE = 0.2
+_ROUNDS = 8  # of catching up with changes during a build
 REBUILD_SHARE, REBUILD_LEAST = 0.1, 2_000
 
 
@@ -127,6 +131,9 @@ class IndexUpdater:
         self.of: ServedModel | None = None
         self.trouble = ""
         self._touched: dict[str, None] = {}
+        self._late: dict[str, None] = {}  # changed since a build began
+        self._building: Future[None] | None = None
+        self._builder = ThreadPoolExecutor(1, "graphsage-build")
         self._busy = False  # with nodes taken from `_touched`
         self._guard, self._stop = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._follow, name="graphsage-index", daemon=True)
@@ -138,23 +145,30 @@ class IndexUpdater:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
+        self._builder.shutdown()
         self._layouts.close()
+
+    @property
+    def searched(self) -> tuple[SearchIndex | None, ServedModel | None]:
+        """The index and the model of its vectors."""
+        with self._guard:
+            return self.index, self.of
 
     def touch(self, ids: Iterable[str]) -> None:
         """Report nodes that were added, changed or deleted."""
         with self._guard:
-            self._touched.update(dict.fromkeys(ids))
+            self._touched.update(touched := dict.fromkeys(ids))
+            self._late.update(touched if self._building is not None else {})
 
     def caught_up(self) -> bool:
         with self._guard:
-            done = not self._touched and not self._busy
+            done = not self._touched and not self._busy and self._building is None
         return done and self.index is not None and self.of is self._model()
 
     def _follow(self) -> None:
         while not self._stop.is_set():
             try:
-                if self._needs_building():
-                    self._build()
+                self._build_aside()
                 self._take_layout()
                 worked = self._refresh()
                 self._compact()
@@ -172,30 +186,42 @@ class IndexUpdater:
             return True
         return self.index.outdated > max(REBUILD_LEAST, REBUILD_SHARE * len(self.index.ids))
 
+    def _build_aside(self) -> None:
+        """Build, where needed, in another thread, so that changes still reach the present index and map meanwhile."""
+        if self._building is not None and self._building.done():
+            built, self._building = self._building, None
+            built.result()  # raises its error
+        if self._building is None and self._needs_building():
+            with self._guard:
+                self._late = dict(self._touched)
+                self._building = self._builder.submit(self._build)
+
     def _build(self) -> None:
         model = self._model()
-        with self._guard:
-            late, self._touched, self._busy = self._touched, {}, True
         overlay, _ = self._live.frozen()
         ids, z, colors = embed_everything(overlay, model, self._stop)
         if self._stop.is_set():
             return
         index = SearchIndex(ids, NearestIndex.build(z, self._settings.exact_up_to))
+        changed = self._catch_up(index, model)
         if self.map is None or self.of is not model:
             layout = self._layouts.first(ids, z, model.version)
             epoch = 0 if self.map is None else self.map.epoch + 1
-            self.map = NodeMap(ids, layout.xy, colors, model.classes, layout.method, epoch, layout.coming)
+            drawn = NodeMap(ids, layout.xy, colors, model.classes, layout.method, epoch, layout.coming)
         else:
-            self.map = self.map.folded(ids, colors)
-        self.index, self.of = index, model
+            drawn = self.map.folded(ids, colors)
         self._metrics.recall.set(index.recall)
-        self.touch(late)  # nodes that changed during the build
+        with self._guard:
+            self.index, self.map, self.of = index, drawn, model
+            self._touched.update(changed | self._late)  # the map has not placed them
         give_back()
 
     def _take_layout(self) -> None:
         """Replace the map's positions by those that were computed in the background."""
+        if self._building is not None or self.map is None:
+            return  # the build makes a map of the present one
         layout = self._layouts.finished()
-        if layout is None or self.map is None:
+        if layout is None:
             return
         if not layout.ids:  # it failed
             self.map.coming = ""
@@ -203,41 +229,59 @@ class IndexUpdater:
         self.map, missing = self.map.laid_out(layout)
         self.touch(missing)
 
+    def _catch_up(self, index: SearchIndex, model: ServedModel) -> dict[str, None]:
+        """Bring nodes that changed during a build into its index; return them."""
+        changed: dict[str, None] = {}
+        for _ in range(_ROUNDS):  # each takes less time than the one before
+            with self._guard:
+                ids, self._late = list(self._late), {}
+            changed.update(dict.fromkeys(ids))
+            for start in range(0, len(ids), _SLICE):
+                self._put(index, model, ids[start : start + _SLICE])
+            if len(ids) <= _SLICE or self._stop.is_set():
+                break
+        return changed
+
+    def _put(self, index: SearchIndex, model: ServedModel, ids: list[str]) -> dict[str, Answer]:
+        """Put nodes into an index, or remove those that do not exist or have no vector; return the others' answers."""
+        jobs = {id: Job([id], predict=True, model=model, look=partial(_label, id=id)) for id in ids}
+        for job in jobs.values():
+            self._batcher.submit(job)
+        made: dict[str, Answer] = {}
+        for id, job in jobs.items():
+            try:
+                made[id] = job.done.result()
+                index.put(id, made[id].z[0].numpy())
+            except (Problem, DataError):  # it was deleted, or its features overflow
+                index.remove(id)
+        return made
+
     def _refresh(self) -> bool:
         with self._guard:
+            index, drawn, of = self.index, self.map, self.of
+            if index is None or drawn is None or of is None:
+                return False
             ids = list(self._touched)[:_SLICE]
             for id in ids:
                 del self._touched[id]
             self._busy = self._busy or bool(ids)
-        if not ids or self.index is None or self.map is None or self.of is None:
+        if not ids:
             return False
-        with self._live.reading() as (overlay, _):
-            rows = {id: overlay.find(id) for id in ids}
-            labels = {id: overlay.label_of(row) for id, row in rows.items() if row is not None}
-        known = list(labels)
-        job = Job(known, predict=True, model=self.of)
-        if known:
-            try:
-                answer = self._batcher.submit(job).result()
-            except Exception:  # a node was deleted meanwhile: try again
-                self.touch(ids)
-                time.sleep(_PAUSE)
-                return True
-            z = answer.z.numpy()
-            for place, id in enumerate(known):
-                self.index.put(id, z[place])
-            nearest = self.index.search_all(z, 6, known)
-            for place, id in enumerate(known):
-                label = labels[id]
-                color = label if isinstance(label, int) else UNKNOWN
+        try:
+            made = self._put(index, of, ids)
+        except Exception:
+            self.touch(ids)
+            raise
+        if made:
+            nearest = index.search_all(np.concatenate([answer.z.numpy() for answer in made.values()]), 6, list(made))
+            for (id, answer), near in zip(made.items(), nearest, strict=True):
+                color = answer.seen if isinstance(answer.seen, int) else UNKNOWN
                 if color == UNKNOWN and answer.probabilities is not None:
-                    color = int(answer.probabilities[place].argmax())
-                self.map.put(id, nearest[place], color)
-        for id in rows:
-            if id not in labels:
-                self.index.remove(id)
-                self.map.remove(id)
-        self._metrics.delta.set(self.index.outdated)
+                    color = int(answer.probabilities[0].argmax())
+                drawn.put(id, near, color)
+        for id in {*ids} - {*made}:
+            drawn.remove(id)
+        self._metrics.delta.set(index.outdated)
         return True
 
     def _compact(self) -> None:
@@ -245,6 +289,11 @@ class IndexUpdater:
         if after and self._live.waiting >= after:
             self._live.compact()
             give_back()
+
+
+def _label(overlay: Overlay, _: ServedModel, id: str) -> int | tuple[int, ...] | None:
+    row = overlay.find(id)
+    return None if row is None else overlay.label_of(row)
 
 
 @torch.no_grad()

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -12,13 +13,16 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
 from graphsage.errors import GraphSageError, NodeStateError
+from graphsage.inference.nearest import Vectors
 from graphsage.live.change import LONGEST_ID, Change, NodeChange
 from graphsage.live.node_features import RowError
 from graphsage.live.node_state import Expected, node_state
+from graphsage.live.overlay import Overlay
 from graphsage.live.store import LiveGraph
 from graphsage.serving import schemas
 from graphsage.serving.answers import JsonRoute, Problem, changed, graph_version, json_response, retry, stamp, vectors
 from graphsage.serving.batcher import Answer, Job, NewNode
+from graphsage.serving.index import SearchIndex
 from graphsage.serving.observation import seen_of
 from graphsage.serving.preconditions import etag, expected_of, is_known, refuse_conditions
 from graphsage.serving.served_model import ServedModel
@@ -49,6 +53,7 @@ async def compute(
     nodes: Sequence[schemas.NewNode],
     predict: bool = False,
     model: ServedModel | None = None,
+    look: Callable[[Overlay, ServedModel], Any] | None = None,
 ) -> Answer:
     total = len(ids) + len(nodes)
     if not total:
@@ -58,7 +63,7 @@ async def compute(
     _check_edges(service, nodes)
     sent = [NewNode(n.id, n.attributes, n.features, n.edges) for n in nodes]
     deadline = time.monotonic() + service.settings.deadline
-    future = asyncio.wrap_future(service.batcher.submit(Job(ids, sent, deadline, predict, model)))
+    future = asyncio.wrap_future(service.batcher.submit(Job(ids, sent, deadline, predict, model, look)))
     try:
         async with asyncio.timeout(service.settings.deadline + 1):
             return await future
@@ -103,22 +108,35 @@ async def search(request: Request, body: schemas.SearchRequest) -> Response:
     service = service_of(request)
     if (body.id is None) == (body.node is None):
         raise Problem(422, "give either id or node")
-    index, model = service.updater.index, service.updater.of
+    index, model = service.updater.searched
     if index is None or model is None:
         raise retry(503, "the search index is being built")
     nodes = [] if body.node is None else [body.node]
     answer = await compute(service, [] if body.id is None else [body.id], nodes, model=model)
-    found = await run_in_threadpool(index.search, answer.z[0].numpy(), body.k, body.id)
+    found = await run_in_threadpool(_search, service.live, index, answer.z[0].numpy(), body.k, body.id)
     results = [{"id": name, "cosine": cosine} for name, cosine in found]
     return json_response({**stamp(answer), "recall": index.recall, "results": results})
+
+
+def _search(live: LiveGraph, index: SearchIndex, z: Vectors, k: int, without: str | None) -> list[tuple[str, float]]:
+    """The `k` nearest nodes that exist now: the index learns of deletions a moment later."""
+    asked = k
+    while True:
+        found = index.search(z, asked, without)
+        with live.reading() as (overlay, _):
+            living = [pair for pair in found if overlay.find(pair[0]) is not None]
+        if len(living) >= k or len(found) < asked:
+            return living[:k]
+        asked *= 2
 
 
 @reads.get("/v1/nodes/{id:node}", response_model=schemas.NodeAnswer)
 async def node(request: Request, id: NodeId, neighbors: Annotated[int, Query(ge=0, le=1000)] = 50) -> Response:
     """Attributes, neighbors and prediction of a node."""
     service = service_of(request)
-    answer = await compute(service, [id], [], predict=bool(service.model.classes))
-    state, described = await run_in_threadpool(_described, service.live, id, neighbors, answer.model)
+    look = partial(_described, id=id, neighbors=neighbors)
+    answer = await compute(service, [id], [], bool(service.model.classes), look=look)
+    state, described = answer.seen
     p = None if answer.probabilities is None else answer.model.prediction(answer.probabilities[0])
     content = {**stamp(answer), **described, "prediction": p}
     headers = {"ETag": etag(state, content), "Cache-Control": "no-cache"}
@@ -127,20 +145,19 @@ async def node(request: Request, id: NodeId, neighbors: Annotated[int, Query(ge=
     return json_response(content, headers=headers)
 
 
-def _described(live: LiveGraph, id: str, neighbors: int, model: ServedModel) -> tuple[str, dict[str, Any]]:
+def _described(overlay: Overlay, model: ServedModel, id: str, neighbors: int) -> tuple[str, dict[str, Any]]:
     """The state of a node and its description."""
-    with live.reading() as (overlay, _):
-        row, state = overlay.find(id), node_state(overlay, id)
-        if row is None or state is None:
-            raise Problem(404, "there is no such node")
-        around = overlay.adjacency.neighbors(row)
-        return state, {
-            "id": id,
-            "attributes": overlay.attributes_of(row),
-            "label": label_names(overlay.label_of(row), overlay.base.graph.class_names or model.classes),
-            "degree": len(around),
-            "neighbors": [overlay.id_of(other) for other in around[:neighbors].tolist()],
-        }
+    row, state = overlay.find(id), node_state(overlay, id)
+    if row is None or state is None:
+        raise Problem(404, "there is no such node")
+    around = overlay.adjacency.neighbors(row)
+    return state, {
+        "id": id,
+        "attributes": overlay.attributes_of(row),
+        "label": label_names(overlay.label_of(row), overlay.base.graph.class_names or model.classes),
+        "degree": len(around),
+        "neighbors": [overlay.id_of(other) for other in around[:neighbors].tolist()],
+    }
 
 
 def label_names(label: int | tuple[int, ...] | None, known: tuple[str, ...]) -> str | list[str] | None:
