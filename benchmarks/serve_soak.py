@@ -1,10 +1,12 @@
-"""Does the service stay well under mixed load for an hour? Errors, latency and memory, minute by minute.
+"""Does the service stay well under mixed load for an hour? Errors, latency and memory, minute by minute; deleted nodes.
 
     python -m benchmarks.serve_soak [RUN] [--minutes 60] [--rate 40] [--out results/serve/soak.json]
 
-Clients embed new and known nodes, predict, search, look at nodes, add nodes and delete them again, at a steady rate;
-compactions and index rebuilds happen meanwhile. Passes with no error and a memory slope below 1 MB a minute over the
-second half (Theil-Sen: the memory that a rebuild needs for a moment is no slope).
+Clients embed new and known nodes, predict, search, look at nodes, add nodes, and delete nodes and edges, at a steady
+rate; compactions and index rebuilds happen meanwhile. Half of the searches ask for the neighbors of a copy of a node
+that was just deleted, which would be the nearest of all. Passes with no error, no deleted node in the answer to a
+search that began after the deletion, and a memory slope below 1 MB a minute over the second half (Theil-Sen: the memory
+that a rebuild needs for a moment is no slope).
 """
 
 import argparse
@@ -14,6 +16,7 @@ import random
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,39 +40,71 @@ from graphsage.inference.run_data import open_training_data
 KEPT = 200  # nodes that a writer leaves in the graph before it deletes its oldest: the graph stays as large as it is
 
 
+@dataclass
+class Gone:
+    """Nodes whose deletion was acknowledged. Their names never come back."""
+
+    ids: set[str] = field(default_factory=set)
+    last: dict[str, Any] | None = None
+    """What the last of them was."""
+    searches: int = 0
+    """Answers that were checked for them."""
+
+
+@dataclass
+class Errand:
+    what: str
+    request: bytes
+    deletes: str = ""
+
+
 class Mixed:
     """One client's endless errand."""
 
-    def __init__(self, number: int, ids: list[str], columns: dict[str, Any]) -> None:
+    def __init__(self, number: int, ids: list[str], columns: dict[str, Any], gone: Gone) -> None:
         self._draw, self._number, self._ids, self._columns = random.Random(number), number, ids, columns
-        self._mine: list[str] = []
+        self._mine: dict[str, dict[str, Any]] = {}
         self._count = 0
+        self.gone = gone
 
     def node(self) -> dict[str, Any]:
         row = self._draw.randrange(len(self._ids))
         said = {name: str(column[row]) for name, column in self._columns.items()}
         return {"attributes": said, "edges": self._draw.sample(self._ids, 10)}
 
-    def next(self) -> tuple[str, bytes]:
+    def next(self) -> Errand:
         draw = self._draw.random()
         known = self._draw.choice(self._ids)
         if draw < 0.45:
-            return "embed", request_bytes("POST", "/v1/embed", {"nodes": [self.node()], "ids": [known]})
-        if draw < 0.60:
-            return "predict", request_bytes("POST", "/v1/predict", {"ids": [known, self._draw.choice(self._ids)]})
+            return Errand("embed", request_bytes("POST", "/v1/embed", {"nodes": [self.node()], "ids": [known]}))
+        if draw < 0.55:
+            return Errand(
+                "predict", request_bytes("POST", "/v1/predict", {"ids": [known, self._draw.choice(self._ids)]})
+            )
         if draw < 0.70:
-            return "search", request_bytes("POST", "/v1/search", {"id": known})
+            near = {"id": known} if self.gone.last is None or draw < 0.62 else {"node": self.gone.last}
+            return Errand("search", request_bytes("POST", "/v1/search", near))
         if draw < 0.75:
-            return "look", request_bytes("GET", f"/v1/nodes/{known}")
+            return Errand("look", request_bytes("GET", f"/v1/nodes/{known}"))
+        if self._mine and 0.93 < draw < 0.95:
+            name = self._draw.choice(list(self._mine))
+            edges = self._mine[name]["edges"]
+            if edges:
+                return Errand("cut", request_bytes("DELETE", f"/v1/edges?source={edges.pop()}&target={name}"))
         if len(self._mine) >= KEPT or (self._mine and draw > 0.95):
-            return "delete", request_bytes("DELETE", f"/v1/nodes/{self._mine.pop(0)}")
+            name = next(iter(self._mine))
+            return Errand("delete", request_bytes("DELETE", f"/v1/nodes/{name}"), name)
         self._count += 1
         name = f"soak-{self._number}-{self._count}"
-        self._mine.append(name)
-        return "put", request_bytes("PUT", "/v1/nodes", {"nodes": [{"id": name, **self.node()}]})
+        self._mine[name] = self.node()
+        return Errand("put", request_bytes("PUT", "/v1/nodes", {"nodes": [{"id": name, **self._mine[name]}]}))
+
+    def deleted(self, name: str) -> None:
+        self.gone.last = self._mine.pop(name)
+        self.gone.ids.add(name)
 
 
-async def errand(
+async def run_errands(
     server: Server,
     mixed: Mixed,
     until: float,
@@ -83,10 +118,11 @@ async def errand(
     while due < until:
         await asyncio.sleep(due - time.monotonic())
         due = max(due + pause, time.monotonic())
-        what, request = mixed.next()
+        errand = mixed.next()
+        what, gone = errand.what, set(mixed.gone.ids) if errand.what == "search" else set()
         began = time.perf_counter()
         try:
-            status, _ = await connection.ask(request)
+            status, body = await connection.ask(errand.request)
         except OSError as error:
             errors[f"{what} {type(error).__name__}"] += 1
             continue
@@ -94,6 +130,13 @@ async def errand(
         counts[what] += 1
         if status != 200:
             errors[f"{what} {status}"] += 1
+        elif errand.deletes:
+            mixed.deleted(errand.deletes)
+        elif what == "search" and gone:
+            found = {each["id"] for each in json.loads(body)["results"]}
+            mixed.gone.searches += 1
+            if found & gone:
+                errors["search returned a deleted node"] += 1
     connection.close()
 
 
@@ -104,7 +147,7 @@ async def soak(server: Server, mixed: list[Mixed], minutes: float, rate: float) 
     until = began + 60 * minutes
     times: dict[str, list[float]] = {}
     pause = len(mixed) / rate
-    tasks = [asyncio.create_task(errand(server, each, until, pause, counts, errors, times)) for each in mixed]
+    tasks = [asyncio.create_task(run_errands(server, each, until, pause, counts, errors, times)) for each in mixed]
     memory, rows, step = [], [], max(1.0, min(10.0, 6 * minutes))
     while time.monotonic() < until:
         await asyncio.sleep(step)
@@ -132,6 +175,8 @@ async def soak(server: Server, mixed: list[Mixed], minutes: float, rate: float) 
         "minutes": minutes,
         "requests": dict(counts),
         "errors": dict(errors),
+        "deleted_nodes": len(mixed[0].gone.ids),
+        "searches_after_a_deletion": mixed[0].gone.searches,
         "memory_slope_mb_per_minute": round(slope, 3),
         "least_squares_slope": round(squares, 3),
         "by_minute": rows,
@@ -149,14 +194,15 @@ def main() -> None:
     where = surroundings()
     data = open_training_data(load(options.run).about)
     ids = [str(data.graph.id_of(row)) for row in range(data.graph.num_nodes)]
-    mixed = [Mixed(number, ids, data.columns) for number in range(options.clients)]
+    gone = Gone()
+    mixed = [Mixed(number, ids, data.columns, gone) for number in range(options.clients)]
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(options.run, Path(folder) / "graph", "--compact-after", "500") as server,
     ):
         result = uvloop.run(soak(server, mixed, options.minutes, options.rate))
     passed = not result["errors"] and result["memory_slope_mb_per_minute"] < 1
-    about = "mixed reads and writes at a steady rate"
+    about = "mixed reads, writes and deletions at a steady rate"
     body = {"surroundings": where, "clients": options.clients, "offered_per_second": options.rate, "passed": passed}
     write_result(options.out, about, "python -m benchmarks.serve_soak", {**body, **result})
     raise SystemExit(not passed)

@@ -44,13 +44,12 @@ def test_a_search_leaves_out_nodes_that_the_index_still_has(
 @pytest.mark.parametrize("what", ["node", "edge"])
 def test_a_deletion_updates_the_former_neighbors(client: TestClient, service: Service, what: str) -> None:
     eventually(service.updater.caught_up)
-    neighbors = client.get("/v1/nodes/node-0").json()["neighbors"]
-    around = [id for id in neighbors if id != "node-0"]
+    around = [id for id in client.get("/v1/nodes/node-0").json()["neighbors"] if id != "node-0"]
     if what == "node":
-        client.delete("/v1/nodes/node-0")
+        assert client.delete("/v1/nodes/node-0").status_code == 200
     else:
-        for id in around:
-            client.delete("/v1/edges", params={"source": id, "target": "node-0"})
+        around = ["node-0", around[0]]
+        assert client.delete("/v1/edges", params={"source": "node-0", "target": around[1]}).status_code == 200
     eventually(service.updater.caught_up)
     for id in around:
         cosines = found(client, id)
