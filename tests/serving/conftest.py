@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 
 from graphsage.serving.app import make_app
 from graphsage.serving.service import Service
+from graphsage.serving.settings import Settings
 from small_service import Small, make_small
 
 
@@ -20,7 +21,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
 @pytest.fixture
 def service(small: Small, tmp_path: Path) -> Iterator[Service]:
     copied = small.copy(tmp_path)
-    made = Service(copied.run, copied.graph)
+    made = Service(copied.run, copied.graph, Settings(deadline=60.0))  # however busy the machine is
     try:
         yield made
     finally:

@@ -5,6 +5,7 @@ import json
 import logging
 import random
 import threading
+import time
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -203,7 +204,7 @@ def test_bodies_and_counts_have_limits(client: TestClient) -> None:
 
 def test_a_full_service_turns_away_before_the_body_and_stays_healthy(small: Small, tmp_path: Path) -> None:
     copied = small.copy(tmp_path)
-    service = Service(copied.run, copied.graph, Settings(max_waiting=2))
+    service = Service(copied.run, copied.graph, Settings(max_waiting=2, deadline=60.0))  # however busy the machine is
     try:
         client = TestClient(make_app(service), raise_server_exceptions=False)
         statuses = []
@@ -217,7 +218,7 @@ def test_a_full_service_turns_away_before_the_body_and_stays_healthy(small: Smal
             for thread in threads:
                 thread.start()
             while client.app.waiting < 2:  # type: ignore[attr-defined]
-                pass
+                time.sleep(0.01)
 
             refused = client.post("/v1/embed", json={"ids": ["node-1"]})
             assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
