@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs import SEEDS, normal
-from graphsage.losses import contrastive_loss, sigmoid_loss, softmax_loss, supervised_loss, unsupervised_loss
+from graphsage.losses import (
+    REGRESSION_LOSSES,
+    contrastive_loss,
+    regression_loss,
+    sigmoid_loss,
+    softmax_loss,
+    supervised_loss,
+    unsupervised_loss,
+)
 
 
 def sigmoid(x: float) -> float:
@@ -133,3 +141,19 @@ def test_a_batch_of_one_node_has_no_negatives(seed: int, pairs: int) -> None:
     torch.autograd.backward(loss)
     assert z_u.grad is not None
     assert torch.isfinite(z_u.grad).all()
+
+
+def test_regression_losses_by_hand() -> None:
+    """Errors 0.5, -2 and one unknown of four cells: means over all four."""
+    values, targets = torch.tensor([[0.5, 1.0], [3.0, 2.0]]), torch.tensor([[0.0, 3.0], [float("nan"), 2.0]])
+    assert float(regression_loss(values, targets, "mse")) == pytest.approx((0.25 + 4) / 4)
+    assert float(regression_loss(values, targets, "mae")) == pytest.approx((0.5 + 2) / 4)
+    assert float(regression_loss(values, targets, "huber")) == pytest.approx((0.125 + 1.5) / 4)
+
+
+@pytest.mark.parametrize("name", REGRESSION_LOSSES)
+def test_an_unknown_target_has_no_gradient(name: str) -> None:
+    values = torch.tensor([[0.5, 1.0]], requires_grad=True)
+    regression_loss(values, torch.tensor([[float("nan"), 3.0]]), name).backward()
+    assert values.grad[0, 0] == 0
+    assert values.grad[0, 1] < 0

@@ -61,3 +61,15 @@ def sigmoid_loss(scores: Tensor, labels: Tensor, weights: Tensor | None = None) 
 def supervised_loss(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """The task's own cross-entropy: sigmoid for many labels (B, C), softmax for one class (B,)."""
     return sigmoid_loss(scores, labels, weights) if labels.dim() == 2 else softmax_loss(scores, labels, weights)
+
+
+REGRESSION_LOSSES = ("mse", "mae", "huber")
+
+
+def regression_loss(values: Tensor, targets: Tensor, name: str) -> Tensor:
+    """Squared, absolute or Huber's error of values and standardized targets (B, T), averaged over nodes and targets.
+    Unknown targets (NaN) add nothing. Huber's error is e² / 2 up to one deviation and |e| - 1/2 beyond it."""
+    error = torch.where(targets.isnan(), 0.0, values - targets.nan_to_num())
+    if name == "mse":
+        return error.square().mean()
+    return error.abs().mean() if name == "mae" else F.huber_loss(error, torch.zeros_like(error))

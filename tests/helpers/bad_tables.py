@@ -300,7 +300,7 @@ BAD = [
     Bad(
         "numbers to predict",
         (
-            "nodes.csv column 'size' holds numbers with a fraction (1.5), and regression is not supported yet",
+            "nodes.csv column 'size' holds numbers with a fraction (1.5), which are no classes; to predict numbers give --task regression",
             "give --label-type class",
         ),
         nodes=nodes(size=["1", "1.5", "3"]),

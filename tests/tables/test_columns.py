@@ -105,7 +105,7 @@ def test_marks_that_are_not_whole_are_named(cells: list[object], message: str) -
 )
 def test_numbers_to_predict_are_refused_unless_they_are_meant_as_classes(cells: list[object], what: str) -> None:
     array = plain(pa.array(cells))
-    with pytest.raises(DataError, match=f"column 'price' holds {what}, and regression is not supported yet"):
+    with pytest.raises(DataError, match=f"column 'price' holds {what}, which are no classes; to predict numbers give"):
         read_labels(array, "price")
     assert len(read_labels(array, "price", label_type="class").names) == len({*cells} - {None, ""})
 

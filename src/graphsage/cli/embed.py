@@ -109,7 +109,7 @@ def embed_command(
         if with_label:
             columns["label"] = label_column(found.graph, found.rows)
         if with_prediction:
-            columns["prediction"] = decided_column(found.model, found.model.probabilities(found.z))
+            columns["prediction"] = decided_column(found.model, found.z)
         _report("embeddings", write_table(out, columns), found, json, dim=found.z.shape[1], inference=inference)
         return
     for flag, value in {
@@ -140,7 +140,7 @@ def predict_command(
     device: Device = "auto",
     json: Json = False,
 ) -> None:
-    """Write the predicted class (or labels) of nodes and the probability of every class.
+    """Write the predicted class (or labels) of nodes and the probability of every class, or the predicted numbers.
 
     \b
     Examples:
@@ -153,9 +153,10 @@ def predict_command(
     check_suffix(out, (".parquet", ".csv"))
     nodes = Nodes(run, data, node_ids, new_nodes, new_edges, new_vectors, new_only)
     found = _embedded(nodes, inference, device, needs_head=True)
-    probabilities = found.model.probabilities(found.z)
-    made = write_table(out, prediction_columns(found.model, found.graph, found.rows, probabilities))
-    _report("predictions", made, found, json, classes=probabilities.shape[1], inference=inference)
+    made = write_table(out, prediction_columns(found.model, found.graph, found.rows, found.z))
+    head, kind = found.model.head, "targets" if found.model.regression else "classes"
+    shape = {} if head is None else {kind: head.linear.out_features}
+    _report("predictions", made, found, json, **shape, inference=inference)
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,7 @@ def _check_head(model: "Model") -> None:
     """Refuse a model without classes before the long work."""
     import torch
 
-    model.probabilities(torch.zeros(0, model.encoder.config.dim))
+    model.outputs(torch.zeros(0, model.encoder.config.dim))
 
 
 def _attached(model: "Model", graph: "Graph | None", nodes: Nodes) -> "tuple[Graph, Tensor]":

@@ -1,12 +1,20 @@
-"""`graphsage evaluate`: F1 on nodes that training did not see."""
+"""`graphsage evaluate`: F1, or the errors of a regression, on nodes that training did not see."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from graphsage.cli.options import Device, Inference, Json, OtherData, Part, Run, option
-from graphsage.cli.output import block_progress, print_facts, print_json, say
+from graphsage.cli.output import block_progress, print_columns, print_facts, print_json, say, working
 from graphsage.cli.runs import open_run
 from graphsage.cli.yardsticks import Yardsticks, print_yardsticks, yardstick_rows
 from graphsage.errors import ConfigError
+from graphsage.evaluation.metrics import METRICS
+
+if TYPE_CHECKING:
+    from graphsage.evaluation.regression import RegressionScores
+    from graphsage.graph.graph import Graph
+    from graphsage.graph.split import Split
+
+ERRORS = ("mae", "rmse", "r2")
 
 
 def command(
@@ -19,12 +27,13 @@ def command(
     yardsticks: Yardsticks = True,
     json: Json = False,
 ) -> None:
-    """Score the model in RUN: micro and macro F1.
+    """Score the model in RUN: micro and macro F1, or MAE, RMSE and R2 of a regression.
 
     The nodes are attached to the full graph, as if they had just arrived.
     A model trained without labels is scored as in the paper: by a logistic
     regression on the embeddings of the training nodes, beside the scores of
-    features, neighbor means, an untrained encoder and DeepWalk.
+    features, neighbor means, an untrained encoder and DeepWalk. A regression
+    is shown beside the mean of the training targets and ridge regressions.
 
     \b
     Examples:
@@ -32,6 +41,7 @@ def command(
       graphsage evaluate run --part val --json
       graphsage evaluate run other-graph --part all
     """
+    from graphsage.evaluation.f1 import F1
     from graphsage.inference.model import with_known_classes
 
     if split_name in ("train", "val", "test", "all"):
@@ -39,29 +49,75 @@ def command(
     opened = open_run(run, data, device)
     name, split = opened.split(split_name)
     graph, unknown = with_known_classes(opened.model, opened.graph, opened.data.name)
+    what, result = ("target", "is left out") if graph.regression else ("class", "counts as wrong")
     for label, count in unknown.items():
-        say(f"warning: the model does not know the class {label!r} of {count:,} nodes; it counts as wrong")
+        say(f"warning: the model does not know the {what} {label!r} of {count:,} nodes; it {result}")
     with block_progress("embedding") as on_block:
-        f1 = opened.model.evaluate(graph, split, part, inference=inference, on_block=on_block)
-    facts = {
+        scores = opened.model.evaluate(graph, split, part, inference=inference, on_block=on_block)
+    facts: dict[str, Any] = {
         "split": part,
-        "nodes": f1.nodes,
-        "micro_f1": f1.micro,
-        "macro_f1": f1.macro,
+        "nodes": scores.nodes,
         "seed": opened.model.seed,
         "data": opened.spec,
         "split_name": name,
         "inference": inference or opened.model.inference,
         "classifier": "logistic probe" if opened.model.head is None else "head",
     }
+    nodes = {"split": f"{part} of {name}", "nodes": f"{scores.nodes:,}", "split_name": None}
+    if opened.model.regression:
+        assert not isinstance(scores, F1)
+        found = {"model": scores} | (_yardsticks(graph, split, part) if yardsticks else {})
+        facts.pop("classifier")
+        if json:
+            others = {name: _numbers(each, graph) for name, each in found.items() if name != "model"}
+            print_json(facts | _numbers(scores, graph) | {"yardsticks": others})
+        else:
+            print_facts({**facts, **nodes})
+            _print_errors(found, graph.class_names or tuple(map(str, range(graph.num_classes))))
+        return
+    assert isinstance(scores, F1)
+    f1 = {"micro_f1": scores.micro, "macro_f1": scores.macro}
     rows = None
     if yardsticks and opened.model.head is None and part in ("val", "test"):
         rows = yardstick_rows(opened.model, graph, split, inference)
     if json:
-        print_json(facts if rows is None else facts | {"yardsticks": rows})
+        print_json(facts | f1 if rows is None else facts | f1 | {"yardsticks": rows})
     else:
-        scores = {"micro_f1": f"{f1.micro:.4f}", "macro_f1": f"{f1.macro:.4f}"}
-        nodes = {"split": f"{part} of {name}", "nodes": f"{f1.nodes:,}", "split_name": None}
-        print_facts({**facts, **nodes, **scores})
+        print_facts({**facts, **nodes, **{name: f"{score:.4f}" for name, score in f1.items()}})
         if rows is not None:
             print_yardsticks(rows, part)
+
+
+def _yardsticks(graph: "Graph", split: "Split", part: str) -> "dict[str, RegressionScores]":
+    """What needs no GraphSAGE; nothing for features that may be larger than memory."""
+    from graphsage.baselines.ridge import regression_yardsticks
+    from graphsage.inference.model import KEEP_BYTES, graph_bytes
+
+    if graph_bytes(graph) > KEEP_BYTES:
+        say("no yardsticks: the graph is above 2 GiB")
+        return {}
+    with working("fitting ridge regressions"):
+        return {name: found.scores for name, found in regression_yardsticks(graph, split, part).items()}
+
+
+def _numbers(scores: "RegressionScores", graph: "Graph") -> dict[str, Any]:
+    """As JSON, with the scores of each of several targets."""
+    own: dict[str, Any] = {name: getattr(scores, name) for name in ERRORS}
+    if scores.targets:
+        names = graph.class_names or tuple(map(str, range(graph.num_classes)))
+        each = zip(names, scores.targets, strict=True)
+        own["targets"] = {target: _numbers(one, graph) for target, one in each if one.nodes}
+    return own
+
+
+def _print_errors(found: "dict[str, RegressionScores]", targets: tuple[str, ...]) -> None:
+    """A table for each target."""
+    several = bool(next(iter(found.values())).targets)
+    for place, target in enumerate(targets):
+        own = {name: scores.targets[place] if several else scores for name, scores in found.items()}
+        rows = [[target, *(METRICS[name].title for name in ERRORS)]]
+        for name, scores in own.items():
+            cells = [METRICS[error].shown(getattr(scores, error)) for error in ERRORS] if scores.nodes else ["-"] * 3
+            rows.append([name, *cells])
+        print()
+        print_columns(rows, right=(1, 2, 3))

@@ -7,6 +7,7 @@ from graphsage.cli.options import Json, argument
 from graphsage.cli.output import print_columns, print_facts, print_json, shortened, working
 from graphsage.cli.runs import holds_run
 from graphsage.cli.settings import RUN_FILE, from_file
+from graphsage.cli.table_summary import described, target_facts
 from graphsage.evaluation.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def run_facts(folder: Path) -> dict[str, Any]:
         "columns": None if model.features is None else model.features.describe(),
         "classifier": "logistic probe" if model.head is None else "head",
         "multilabel": model.multilabel,
+        "regression": model.regression,
         "num_classes": 0 if model.head is None else model.head.linear.out_features,
         "classes": None if model.class_names is None else list(model.class_names),
         "training": model.about.get("training"),
@@ -113,7 +115,8 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
         "features": graph.num_features,
         "columns": None if data.plan is None else list(data.plan.columns),
         "multilabel": graph.multilabel,
-        "num_classes": graph.num_classes,
+        "targets": target_facts(graph) if graph.regression else None,
+        "num_classes": 0 if graph.regression else graph.num_classes,
         "unlabeled_nodes": None if graph.labels is None else int((~known_labels(graph.labels)).sum()),
         "classes": _class_counts(data),
         "splits": {name: data.split(name).sizes() for name in data.split_names},
@@ -124,7 +127,7 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
 def _class_counts(data: "Dataset") -> list[dict[str, Any]] | None:
     """Every class with its number of nodes, the largest first."""
     graph = data.graph
-    if graph.labels is None:
+    if graph.labels is None or graph.regression:
         return None
     counts = graph.class_counts()
     names = graph.class_names or tuple(map(str, range(len(counts))))
@@ -149,9 +152,11 @@ def show_run(facts: dict[str, Any]) -> None:
                 "parameters": f"{facts['parameters']:,}",
                 "input": f"{facts['features']} features" + (f" from {', '.join(steps)}" if steps else ""),
                 "output": f"{facts['dim']} numbers per node",
-                "labels" if facts["multilabel"] else "classes": shown,
+                "targets" if facts["regression"] else "labels" if facts["multilabel"] else "classes": shown,
                 "training": f"{training['steps']:,} steps, {training['seconds']:.1f} s" if training else None,
-                f"best val {metric.title if metric else ''}": None if best is None else f"{best:.4f}",
+                f"best val {metric.title if metric else ''}": None
+                if best is None or metric is None
+                else metric.shown(best),
             }
         )
     print("\nsettings")
@@ -175,9 +180,12 @@ def show_data(facts: dict[str, Any]) -> None:
             f"max {degree['max']:,}",
             "components": f"{facts['components']:,}",
             "features": features or "none",
-            "labels" if facts["multilabel"] else "classes": facts["num_classes"] or "none",
+            "labels" if facts["multilabel"] else "classes": facts["num_classes"]
+            or (None if facts["targets"] else "none"),
         }
     )
+    for target in facts["targets"] or []:
+        print(f"target  {described(target)}")
     classes = facts["classes"] or []
     print_columns([[shortened(c["name"], 60), f"{c['nodes']:,}"] for c in classes[:TOP]], indent="  ", right=(1,))
     if len(classes) > TOP:

@@ -311,7 +311,7 @@ def with_tables(only: Collection[str] | None = None) -> Callable[[Any], Any]:
             "val_until": "TIME",
             **dict.fromkeys(COLUMNS, "COLUMN"),
             "vectors": "COLUMN|FILE",
-            "label_type": "class|labels",
+            "label_type": "class|labels|number",
             "missing": "WORD",
         },
         repeated=(*FEATURES, "missing"),

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from graphsage.evaluation.metrics import METRICS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -57,7 +59,7 @@ def data_summary(data: "Dataset", split_name: str, split: "Split") -> str:
     graph = data.graph
     parts = [f"{graph.num_nodes:,} nodes", f"{graph.num_edges:,} edges", described_features(data)]
     if graph.labels is not None:
-        parts.append(f"{graph.num_classes} {'labels' if graph.multilabel else 'classes'}")
+        parts.append(f"{graph.num_classes} {graph.labels_are}")
     sizes = ", ".join(f"{part} {size:,}" for part, size in split.sizes().items())
     return f"data    {data.name}: {', '.join(parts)}\nsplit   {split_name}: {sizes}"
 
@@ -138,7 +140,7 @@ class TrainingDisplay:
         if self.live is None:
             return
         if event.val_score is not None:
-            self.last_score = f"val {event.metric} {event.val_score:.4f}"
+            self.last_score = val_score(event)
         self.live.update(
             self.task,
             description=f"epoch {event.epoch}/{event.epochs}",
@@ -158,9 +160,16 @@ class TrainingDisplay:
 
 
 def epoch_line(event: "Event") -> str:
-    score = "" if event.val_score is None else f"   val {event.metric} {event.val_score:.4f}"
+    score = "" if event.val_score is None else f"   {val_score(event)}"
     speed = f"{event.seeds_per_second:,.0f} seeds/s   {event.seconds:.1f} s"
     return f"{_epoch(event)}   loss {event.loss:.4f}{score}   {speed}"
+
+
+def val_score(event: "Event") -> str:
+    if event.val_score is None:
+        return ""
+    metric = METRICS[event.metric]
+    return f"val {metric.title} {metric.shown(event.val_score)}"
 
 
 def step_line(event: "Event") -> str:

@@ -63,11 +63,11 @@ def _classes(opened: "Opened", rows: Any, z: Any) -> list[str]:
     from graphsage.inference.export import class_names
 
     graph, model = opened.graph, opened.model
-    truth = None if graph.labels is None or graph.multilabel else graph.labels[rows]
+    truth = None if graph.labels is None or graph.labels.dim() > 1 else graph.labels[rows]
     if truth is not None and bool((truth >= 0).all()):
         names = class_names(model, graph.num_classes) if graph.class_names is None else graph.class_names
         return [names[label] for label in truth.tolist()]
-    if model.head is None or model.multilabel:
+    if model.head is None or model.multilabel or model.regression:
         return ["node"] * len(rows)
     probabilities = model.probabilities(z)
     names = class_names(model, probabilities.shape[1])

@@ -40,7 +40,7 @@ def command(
         rows, cosines = index.search(index.unit[row : row + 1], k + 1)
     pairs = [(v, c) for v, c in zip(rows[0].tolist(), cosines[0].tolist(), strict=True) if v not in (row, -1)][:k]
     names = opened.data.graph.class_names
-    labels = None if names is None or graph.multilabel else graph.labels
+    labels = None if names is None or graph.labels is None or graph.labels.dim() > 1 else graph.labels
 
     def part(v: int) -> str:
         return "" if labels is None or names is None or int(labels[v]) < 0 else names[int(labels[v])]

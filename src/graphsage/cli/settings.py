@@ -13,6 +13,7 @@ from graphsage.atomic import atomic_file
 from graphsage.errors import ConfigError
 
 if TYPE_CHECKING:
+    from graphsage.tables.spec import TableSpec
     from graphsage.training.config import Config
     from graphsage.training.space import Choice, Range, Space
 
@@ -38,6 +39,13 @@ class Settings:
         tables = {} if other.data else {**self.tables, **other.tables}
         data = None if other.tables else other.data or self.data
         return Settings(values, data, other.split or self.split, tables)
+
+    def spec(self) -> "TableSpec":
+        """The tables; the task regression reads labels as numbers."""
+        from graphsage.tables.spec import TableSpec
+
+        numbers = self.values.get("task") == "regression" and self.tables.get("label")
+        return TableSpec.from_dict(({"label_type": "number"} if numbers else {}) | self.tables)
 
     def config(self) -> "Config":
         from graphsage.training.config import Config

@@ -141,7 +141,7 @@ def _opened(around: "Settings", device: str) -> "tuple[Scorer, str | dict[str, A
     choose_device(device)
     source: str | TableSpec
     if around.tables:
-        source = TableSpec.from_dict(around.tables)
+        source = around.spec()
         place: str | dict[str, Any] = {k: v for k, v in dataclasses.asdict(source).items() if v not in (None, (), "")}
         name = Path(source.name).name
     elif around.data is not None:

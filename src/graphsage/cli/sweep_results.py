@@ -91,7 +91,7 @@ def report(record: dict[str, Any], as_json: bool) -> None:
     rows += [
         [
             str(trial["trial"]),
-            f"{trial['val_score']:.4f}",
+            metric.shown(trial["val_score"]),
             str(trial["epochs"]),
             f"{trial['seconds']:.1f}",
             *(short(trial["settings"].get(name, "")) for name in names),
@@ -106,19 +106,19 @@ def report(record: dict[str, Any], as_json: bool) -> None:
         print_facts(
             {
                 "winner": f"trial {found['trial']}: {words(found['settings'])}",
-                f"val {metric.title}": _spread(found.get("val")) or f"{found['val_score']:.4f}",
-                f"test {metric.title}": _spread(found.get("test")),
+                f"val {metric.title}": _spread(found.get("val"), metric) or metric.shown(found["val_score"]),
+                f"test {metric.title}": _spread(found.get("test"), metric),
                 "results": record["folder"],
                 "next": f"graphsage train --config {record['folder']}/best.toml --out run",
             }
         )
 
 
-def _spread(cell: dict[str, Any] | None) -> str:
+def _spread(cell: dict[str, Any] | None, metric: Metric) -> str:
     if cell is None:
         return ""
     many = len(cell["values"])
-    return f"{cell['mean']:.4f}" + (f" ± {cell['std']:.4f} ({many} seeds)" if many > 1 else "")
+    return metric.shown(cell["mean"]) + (f" ± {metric.shown(cell['std'])} ({many} seeds)" if many > 1 else "")
 
 
 def _write_csv(search: "Search", trials: list[dict[str, Any]]) -> None:
@@ -144,9 +144,9 @@ def record_metric(search: "Search") -> str:
 def outcome(result: "Result", metric: Metric) -> str:
     """How a trial ended, in a few words."""
     if result["state"] == "complete":
-        return f"val {metric.title} {metric.ascending(result['val']):.4f}"
+        return f"val {metric.title} {metric.shown(metric.ascending(result['val']))}"
     if result["state"] == "pruned":
-        return f"{metric.ascending(max(result['curve'])):.4f}, given up after {len(result['curve'])}"
+        return f"{metric.shown(metric.ascending(max(result['curve'])))}, given up after {len(result['curve'])}"
     return f"failed: {shortened(result['error'], 80)}"
 
 

@@ -1,9 +1,10 @@
 """What was understood of two tables, said before training starts."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphsage.datasets.dataset import Dataset
+    from graphsage.graph.graph import Graph
     from graphsage.graph.split import Split
     from graphsage.tables.spec import TableSpec
 
@@ -50,6 +51,8 @@ def _classes(data: "Dataset", spec: "TableSpec") -> list[str]:
     if graph.labels is None or graph.class_names is None:
         return ["classes none"]
     unknown = int((~known_labels(graph.labels)).sum())
+    if graph.regression:
+        return [f"target  {described(one)}" for one in target_facts(graph)]
     ranked = sorted(zip(graph.class_names, graph.class_counts(), strict=True), key=lambda one: -one[1])
     what = "labels" if graph.multilabel else "classes"
     shown = ", ".join(f"{name} {count:,}" for name, count in ranked[:SHOWN])
@@ -58,6 +61,32 @@ def _classes(data: "Dataset", spec: "TableSpec") -> list[str]:
     none = f"; {empty:,} nodes without labels" if empty else ""
     none += f"; unknown for {unknown:,} nodes, which are not trained on or scored" if unknown else ""
     return [f"{what:<7} {len(ranked)} in {spec.label}: {shown}{rest}{none}"]
+
+
+def target_facts(graph: "Graph") -> list[dict[str, Any]]:
+    """Name, known values, and the spread of each target."""
+    import numpy as np
+
+    assert graph.labels is not None
+    names = graph.class_names or tuple(map(str, range(graph.num_classes)))
+    made = []
+    for name, column in zip(names, graph.labels.numpy().T, strict=True):
+        known = column[~np.isnan(column)]
+        spread = (known.mean(), known.std(), known.min(), known.max()) if len(known) else (None,) * 4
+        facts = dict(
+            zip(("mean", "deviation", "min", "max"), (x if x is None else float(x) for x in spread), strict=True)
+        )
+        made.append({"name": name, "nodes": len(known), "unknown": len(column) - len(known), **facts})
+    return made
+
+
+def described(target: dict[str, Any]) -> str:
+    """A target in a line."""
+    if not target["nodes"]:
+        return f"{target['name']}: unknown for all nodes"
+    numbers = ", ".join(f"{name} {target[name]:,.5g}" for name in ("mean", "deviation", "min", "max"))
+    unknown = f"; unknown for {target['unknown']:,} nodes, which are not trained on or scored"
+    return f"{target['name']}: {numbers}{unknown if target['unknown'] else ''}"
 
 
 def _warnings(data: "Dataset", split: "Split") -> list[str]:

@@ -52,7 +52,7 @@ PANELS = {
         "residual",
         "inference",
     ),
-    "Classes": ("head_scale", "class_weights", "metric"),
+    "Classes and numbers": ("head_scale", "class_weights", "metric", "loss"),
     "Neighborhoods": ("sample_sizes", "whole_batches", "max_degree", "cap", "redraw"),
     "Features": ("identity_dim", "degree_features", "standardize", "keep_features", "feature_type"),
     "Random walks (unsupervised and joint)": (
@@ -171,6 +171,7 @@ def command(
       graphsage train setmm --out run --form reference --clip 1.0
       graphsage train --out run --resume --epochs 20
       graphsage train --nodes nodes.csv --edges edges.csv --label section --text description --out run
+      graphsage train --nodes homes.csv --edges roads.csv --label price --task regression --numeric rooms --out run
       graphsage train data/ppi --out run --workers 4
       torchrun --nnodes 2 --nproc-per-node 4 ... -m graphsage train folder --out run
     """
@@ -388,10 +389,9 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
         return data, split_name, place, {"data": place}
     from graphsage.cli.table_summary import table_summary
     from graphsage.datasets.tables import open_tables
-    from graphsage.tables.spec import TableSpec
-    from graphsage.training.train import check_classes
+    from graphsage.training.train import check_classes, check_task
 
-    spec = TableSpec.from_dict(chosen.tables)
+    spec = chosen.spec()
     with working(f"reading {spec.name}"):
         data = open_tables(spec)
         split_name = chosen.split or data.default_split
@@ -404,6 +404,7 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
                 raise DataError(
                     f"give the label column with {setting('label')}, or use {setting('task', 'unsupervised')}"
                 )
+            check_task(data.graph, task)
             check_classes(data.graph, data.split(split_name).nodes("train"), f"{spec.nodes} column {spec.label!r}")
         lines = table_summary(data, spec, split_name, data.split(split_name))
     say("\n".join(lines))
@@ -422,7 +423,11 @@ def _report(
         facts |= {"yardsticks": yardsticks} if model.head is None else {}
         print_json(facts)
     else:
-        shown = "" if score is None else f", validation {METRICS[done['metric']].title} {score:.4f}"
+        shown = (
+            ""
+            if score is None
+            else f", validation {METRICS[done['metric']].title} {METRICS[done['metric']].shown(score)}"
+        )
         print(f"{done['steps']:,} steps in {done['seconds']:.1f} s{shown}; the model is in {out}")
         if yardsticks is not None:
             print_yardsticks(yardsticks, "val", "test")

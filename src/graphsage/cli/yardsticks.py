@@ -16,7 +16,8 @@ Yardsticks = Annotated[
     bool,
     option(
         "--yardsticks/--no-yardsticks",
-        "Score unsupervised embeddings beside features, neighbor means, an untrained encoder and DeepWalk.",
+        "Score unsupervised embeddings beside features, neighbor means, an untrained encoder and DeepWalk; regressions "
+        "beside ridge regressions.",
         default="on",
     ),
 ]

@@ -73,6 +73,8 @@ def _check(spec: TableSpec, memory: int, feature_type: str) -> None:
         raise ConfigError("sparse .npz files are not read from disk in pieces; give a .npy file or a column of lists")
     if spec.label_type == "labels":
         raise ConfigError("many labels need memory for all of them; graphs larger than memory have one class a node")
+    if spec.label_type == "number":
+        raise ConfigError("numbers to predict are not read from tables larger than memory; build in memory")
     if spec.unknown_nodes == "add" and spec.nodes is not None:
         raise ConfigError(
             f"{setting('unknown_nodes', 'add')}: the added nodes would have no columns; "

@@ -46,10 +46,12 @@ def open_tables(spec: TableSpec) -> Dataset:
         warnings.warn(remark, DataWarning, stacklevel=2)
     n, found = len(read.edges.known), read.edges
     columns = _feature_columns(read)
+    answers, numbers = None if read.labels is None else read.labels.numbers, spec.label_type == "number"
     graph = from_edges(
         found.pairs,
         n,
-        labels=None if read.labels is None else read.labels.numbers,
+        labels=None if numbers else answers,
+        targets=answers if numbers else None,
         class_names=None if read.labels is None else read.labels.names,
         ids=NodeIds.from_arrays(id_arrays(found.known)),
         time=read.time,
@@ -141,7 +143,7 @@ def _time_split(time: torch.Tensor, scale: TimeScale, spec: TableSpec) -> Split:
 def new_labels_only_in(data: Dataset, split: Split, part: str = "test") -> dict[str, int]:
     """Classes of `part` that no training node has, with their number of nodes: no model can know them."""
     graph = data.graph
-    if graph.labels is None:
+    if graph.labels is None or graph.regression:
         return {}
     names: Sequence[str] = graph.class_names or tuple(map(str, range(graph.num_classes)))
     counts = [graph.class_counts(split.nodes(each)) for each in ("train", part)]

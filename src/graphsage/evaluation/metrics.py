@@ -14,7 +14,8 @@ if TYPE_CHECKING:  # `graphsage train --help` reads this module
 
 @dataclass(frozen=True)
 class Metric:
-    """`score` of true classes (N,) or labels (N, C), probabilities (N, C) and decisions of the truth's shape."""
+    """`score` of true classes (N,), labels (N, C) or targets (N, T), probabilities (N, C), if there are any, and
+    decisions of the truth's shape."""
 
     name: str
     title: str
@@ -22,6 +23,12 @@ class Metric:
     score: Callable[["Array", "Array", "Array"], float]
     lowest: bool = False
     """Whether the lowest score is the best one."""
+    regression: bool = False
+    """Whether it compares numbers."""
+
+    def shown(self, score: float) -> str:
+        """The score as text; errors in the units of the data may have any size."""
+        return f"{score:.5g}" if self.name in ("rmse", "mae") else f"{score:.4f}"
 
     def better(self, one: float, other: float | None) -> bool:
         """Whether `one` is better than `other`, or the first score."""
@@ -97,6 +104,16 @@ def _marks(truth: "Array", probabilities: "Array") -> tuple["Array", "Array"]:
     return truth[known, None] == np.arange(count), probabilities[known]
 
 
+def _error(name: str) -> Callable[["Array", "Array", "Array"], float]:
+    def score(truth: "Array", probabilities: "Array", decided: "Array") -> float:
+        from graphsage.evaluation.regression import regression_scores
+
+        found: float = getattr(regression_scores(truth, decided), name)
+        return found
+
+    return score
+
+
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -106,5 +123,8 @@ METRICS: dict[str, Metric] = {
         Metric("loss", "loss", _log_loss, lowest=True),
         Metric("auc", "AUC", _auc),
         Metric("ap", "AP", _average_precision),
+        Metric("r2", "R2", _error("r2"), regression=True),
+        Metric("rmse", "RMSE", _error("rmse"), lowest=True, regression=True),
+        Metric("mae", "MAE", _error("mae"), lowest=True, regression=True),
     )
 }

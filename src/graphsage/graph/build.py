@@ -12,6 +12,7 @@ from graphsage.errors import GraphError
 from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.kernels.csr import lists_of_codes, neighbor_lists
+from graphsage.tables.values import LARGEST_TARGET
 
 _MAX_CLASSES = 1_000_000  # a larger number is an id, and would ask for a matrix of that height
 _CHECK_ROWS = 1 << 16  # rows of features checked at once: bounds memory on mapped tables
@@ -25,6 +26,7 @@ def from_edges(
     *,
     features: Any = None,
     labels: Any = None,
+    targets: Any = None,
     class_names: Sequence[str] | None = None,
     ids: Iterable[str] | Iterable[int] | NodeIds | None = None,
     time: Any = None,
@@ -40,12 +42,16 @@ def from_edges(
     in-neighbors. `self_loops=False` drops self loops.
 
     `features` may be a sparse matrix of SciPy or torch, which becomes dense. `labels` may be names of classes, with
-    None for unknown; they are numbered in sorted order, or as in `class_names`. Without `num_nodes` the number of rows
-    of features, labels or ids decides, and without these the largest row in an edge.
+    None for unknown; they are numbered in sorted order, or as in `class_names`. `targets` are numbers to predict, (N,)
+    or (N, T) with NaN for unknown, in place of labels; `class_names` then names the columns. Without `num_nodes` the
+    number of rows of features, labels or ids decides, and without these the largest row in an edge.
     """
     pairs = _edge_array(edges)
     ids = None if ids is None else NodeIds.of(ids)
-    n = _count_nodes(num_nodes, pairs, features=features, labels=labels, ids=ids, time=time, graph_number=graph_number)
+    if labels is not None and targets is not None:
+        raise GraphError("give labels or targets, not both: a graph has one kind of them")
+    answers = labels if targets is None else targets
+    n = _count_nodes(num_nodes, pairs, features=features, labels=answers, ids=ids, time=time, graph_number=graph_number)
     if n < 1:
         raise GraphError(f"a graph needs at least one node; got {n}; pass num_nodes for a graph without edges")
     if n > _MAX_NODES:
@@ -56,6 +62,7 @@ def from_edges(
     if labels is not None and _kind_of(labels) in "OUS":
         labels, class_names = _numbered(labels, class_names)
     label_tensor = None if labels is None else _labels(labels, n)
+    label_tensor = label_tensor if targets is None else _targets(targets, n)
     _check_edges(pairs, n)  # after the rows: too few of them would make good edges look bad
     when = None if edge_time is None else _vector(edge_time, len(pairs), "edge_time", "edges")
     indptr, indices, when = _csr(pairs, n, when, directed, self_loops)
@@ -109,7 +116,7 @@ def with_nodes(
         table = torch.cat([graph.features, new.to(graph.features)])
     labels = None
     if graph.labels is not None:
-        unknown = graph.labels.new_full((added, *graph.labels.shape[1:]), UNKNOWN if graph.multilabel else -1)
+        unknown = graph.labels.new_full((added, *graph.labels.shape[1:]), unknown_label(graph))
         labels = torch.cat([graph.labels, unknown])
     grown = torch.cat([old, _shared(pairs.astype(np.int64, copy=False))])
     made = from_edges(grown, n, features=table, class_names=graph.class_names, ids=all_ids, directed=graph.directed)
@@ -274,7 +281,9 @@ def _labels(values: Any, n: int) -> Tensor:
         )
     if tensor.dim() == 1:
         if tensor.is_floating_point():
-            raise GraphError(f"classes must be integers, -1 for unknown; got {tensor.dtype}")
+            raise GraphError(
+                f"classes must be integers, -1 for unknown; got {tensor.dtype}; numbers to predict are targets"
+            )
         high = torch.nonzero(tensor >= _MAX_CLASSES)
         if len(high):
             row = int(high[0, 0])
@@ -297,6 +306,29 @@ def _labels(values: Any, n: int) -> Tensor:
     return tensor.to(torch.uint8).masked_fill_(unknown, UNKNOWN) if bool(unknown.any()) else tensor.to(torch.uint8)
 
 
+def unknown_label(graph: Graph) -> float:
+    """What each cell of an unknown row of the graph's labels holds."""
+    return float("nan") if graph.regression else UNKNOWN if graph.multilabel else -1
+
+
+def _targets(values: Any, n: int) -> Tensor:
+    try:
+        tensor = _numbers(values, "targets").double()
+    except (TypeError, ValueError) as error:
+        raise GraphError(f"targets must be numbers, one or a row of them for each node ({error})") from error
+    tensor = tensor[:, None] if tensor.dim() == 1 else tensor
+    if tensor.dim() != 2 or tensor.shape[0] != n or tensor.shape[1] == 0:
+        raise GraphError(f"targets must be ({n},) or ({n}, T), one row for each node; got shape {tuple(tensor.shape)}")
+    odd = torch.nonzero(tensor.abs() > LARGEST_TARGET)
+    if len(odd):
+        row, column = odd[0].tolist()
+        raise GraphError(
+            f"target {column} of node {row} is {float(tensor[row, column]):g}; targets must be finite, at most "
+            f"{LARGEST_TARGET:g} in size, and NaN if unknown"
+        )
+    return tensor.contiguous()
+
+
 def _check_class_names(graph: Graph) -> None:
     names = graph.class_names or ()
     if len(set(names)) < len(names):
@@ -304,7 +336,9 @@ def _check_class_names(graph: Graph) -> None:
         raise GraphError(f"class names must differ; {twice!r} stands there twice")
     if graph.class_names is None or graph.labels is None:
         return
-    used = graph.labels.shape[1] if graph.multilabel else int(graph.labels.max()) + 1
+    used = graph.labels.shape[1] if graph.labels.dim() == 2 else int(graph.labels.max()) + 1
+    if graph.regression and used != len(graph.class_names):
+        raise GraphError(f"there are {used} columns of targets but class_names has {len(graph.class_names)}")
     if used > len(graph.class_names):
         raise GraphError(f"labels use {used} classes but class_names has {len(graph.class_names)}")
 
@@ -327,7 +361,14 @@ def check_graph(graph: Graph) -> None:
                 f"stored edge {start + place} points at node {int(chunk[place])}, but the graph has {n} nodes; "
                 "the graph is damaged, build it again"
             )
-    if graph.labels is not None and not graph.multilabel:
+    if graph.regression and graph.labels is not None:
+        if graph.labels.dim() != 2:
+            raise GraphError("targets must be a table, (N, T); the graph is damaged, build it again")
+        odd = torch.nonzero(graph.labels.abs() > LARGEST_TARGET)
+        if len(odd):
+            row, column = odd[0].tolist()
+            raise GraphError(f"target {column} of node {row} is not finite; the graph is damaged, build it again")
+    elif graph.labels is not None and not graph.multilabel:
         low = torch.nonzero(graph.labels < -1)
         if len(low):
             row = int(low[0, 0])

@@ -14,8 +14,15 @@ from graphsage.tables.values import UNKNOWN as UNKNOWN
 
 
 def known_labels(labels: Any) -> Any:
-    """Which rows of labels (N,) or (N, C), a tensor or an array, are known: (N,) of booleans."""
-    return labels >= 0 if labels.ndim == 1 else (labels[:, :1] != UNKNOWN).all(1)
+    """Which rows of labels (N,) or (N, C), a tensor or an array, are known: (N,) of booleans. A row of targets is known
+    if one of them is."""
+    if labels.ndim == 1:
+        return labels >= 0
+    return (labels == labels).any(1) if _fractional(labels.dtype) else (labels[:, :1] != UNKNOWN).all(1)
+
+
+def _fractional(dtype: Any) -> bool:
+    return dtype.is_floating_point if isinstance(dtype, torch.dtype) else dtype.kind == "f"
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +32,9 @@ class Graph(Conversions):
     indptr      (N + 1,) int64
     indices     (E,) int32, or int64 beyond 2^31 nodes; an undirected edge is stored in both directions
     features    (N, D) floating point, or None
-    labels      (N,) int64 classes with -1 for unknown, or (N, C) uint8 marks with a row of UNKNOWN, or None
-    class_names one name for each class or label
+    labels      (N,) int64 classes with -1 for unknown, (N, C) uint8 marks with a row of UNKNOWN, (N, T) float64 targets
+                of a regression with NaN for unknown, or None
+    class_names one name for each class, label or target
     ids         outside ids; None means that row numbers are the ids
     time        (N,) int64, when the node appeared
     graph_number (N,) int64, which of several disjoint graphs the node belongs to
@@ -116,7 +124,17 @@ class Graph(Conversions):
 
     @property
     def multilabel(self) -> bool:
-        return self.labels is not None and self.labels.dim() == 2
+        return self.labels is not None and self.labels.dim() == 2 and not self.regression
+
+    @property
+    def regression(self) -> bool:
+        """Whether the labels are numbers to predict."""
+        return self.labels is not None and self.labels.is_floating_point()
+
+    @property
+    def labels_are(self) -> str:
+        """What the labels are, in a word."""
+        return "targets" if self.regression else "labels" if self.multilabel else "classes"
 
     @property
     def num_classes(self) -> int:
@@ -124,18 +142,20 @@ class Graph(Conversions):
             return len(self.class_names)
         if self.labels is None:
             return 0
-        return self.labels.shape[1] if self.multilabel else int(self.labels.max()) + 1
+        return self.labels.shape[1] if self.labels.dim() == 2 else int(self.labels.max()) + 1
 
     def labeled(self, nodes: Tensor) -> Tensor:
-        """Those of `nodes` whose class or labels are known."""
+        """Those of `nodes` whose class, labels or some target are known."""
         assert self.labels is not None
         return nodes[known_labels(self.labels[nodes])]
 
     def class_counts(self, nodes: Tensor | None = None) -> list[int]:
-        """The number of nodes per class or label, of all nodes or of some."""
+        """The number of nodes per class or label, or with a known target, of all nodes or of some."""
         if self.labels is None:
             return []
         labels = self.labels if nodes is None else self.labels[nodes]
+        if self.regression:
+            return list((labels == labels).sum(dim=0).tolist())
         known = labels[known_labels(labels)]
         if self.multilabel:
             return list(known.sum(dim=0, dtype=torch.int64).tolist())
@@ -189,5 +209,5 @@ class Graph(Conversions):
         if self.features is not None:
             parts.append(f"{self.num_features} features")
         if self.labels is not None:
-            parts.append(f"{self.num_classes} {'labels' if self.multilabel else 'classes'}")
+            parts.append(f"{self.num_classes} {self.labels_are}")
         return f"Graph({', '.join(parts)})"

@@ -17,7 +17,7 @@ from graphsage.graph.split import Split
 FORMAT = 1
 _TENSORS = ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
 _BFLOAT16 = "i2"  # NumPy has no bfloat16: such features are kept as the int16 of the same bits
-_KINDS = {"indices": "i4 i8", "features": f"f2 f4 f8 {_BFLOAT16}", "labels": "i8 u1", "ids_text": "u1"}  # others: i8
+_KINDS = {"indices": "i4 i8", "features": f"f2 f4 f8 {_BFLOAT16}", "labels": "i8 u1 f8", "ids_text": "u1"}  # others: i8
 _DIMS = {"features": (2,), "labels": (1, 2)}  # all others: 1
 
 

@@ -24,7 +24,7 @@ from graphsage.features.limits import FeatureLimits
 from graphsage.features.pipeline import FittedFeatures
 from graphsage.inference.fingerprint import checksum
 from graphsage.model.encoder import Encoder, EncoderConfig
-from graphsage.model.heads import ClassHead
+from graphsage.model.heads import ClassHead, RegressionHead
 from graphsage.regular_files import JSON_BYTES, parse_json, read_regular
 from graphsage.sampling.minibatch import SamplingConfig
 from graphsage.version import __version__
@@ -74,7 +74,11 @@ def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
         "num_nodes": None if encoder.identity is None else encoder.identity.num_embeddings,
         "head": None
         if head is None
-        else {"num_classes": head.linear.out_features, "scale": head.log_scale is not None},
+        else {
+            "num_classes": head.linear.out_features,
+            "scale": head.log_scale is not None,
+            "regression": model.regression,
+        },
         "sampling": dataclasses.asdict(model.sampling),
         **{name: getattr(model, name) for name in (*_PLAIN, "class_names")},
         "limits": None if model.limits is None else {"multiple": model.limits.multiple},
@@ -95,7 +99,8 @@ def load_bundle(folder: Path) -> "Model":
         encoder = Encoder(encoder_config, config["in_dim"], config["num_nodes"])
         head = None
         if config["head"] is not None:
-            head = ClassHead(encoder_config.dim, config["head"]["num_classes"], scale=config["head"]["scale"])
+            kind = RegressionHead if config["head"]["regression"] else ClassHead
+            head = kind(encoder_config.dim, config["head"]["num_classes"], scale=config["head"]["scale"])
         names = config["class_names"]
         rest = {name: config[name] for name in _PLAIN}
         if not (isinstance(rest["about"], dict) and isinstance(rest["seed"], int)):

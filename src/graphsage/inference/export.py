@@ -41,11 +41,14 @@ def embedding_columns(graph: Graph, nodes: Tensor, z: Tensor) -> dict[str, Colum
 
 
 def label_column(graph: Graph, nodes: Tensor) -> Column:
-    """The true class of each node or its list of labels; None if unknown."""
+    """The true class of each node, its list of labels, or its number (several are an array, NaN if unknown); None if
+    unknown."""
     if graph.labels is None:
         raise DataError("the data has no labels to write; leave the label out")
     names = graph.class_names or tuple(map(str, range(graph.num_classes)))
     own = graph.labels[nodes]
+    if graph.regression:
+        return own.numpy() if own.shape[1] > 1 else [None if y != y else y for y in own[:, 0].tolist()]
     if graph.multilabel:
         known = known_labels(own).tolist()
         rows = zip(own.numpy(), known, strict=True)
@@ -53,10 +56,16 @@ def label_column(graph: Graph, nodes: Tensor) -> Column:
     return [names[label] if label >= 0 else None for label in own.tolist()]
 
 
-def prediction_columns(model: Model, graph: Graph, nodes: Tensor, probabilities: Tensor) -> dict[str, Column]:
-    """id, the predicted class (or list of labels), its probability (or theirs), and `p_<name>` for every class."""
+def prediction_columns(model: Model, graph: Graph, nodes: Tensor, z: Tensor) -> dict[str, Column]:
+    """id, the predicted class (or list of labels), its probability (or theirs), and `p_<name>` for every class; for a
+    regression id and `predicted_<name>` for every target."""
+    if model.regression:
+        numbers = model.values(z).numpy()
+        named = enumerate(class_names(model, numbers.shape[1]))
+        return {"id": _ids(graph, nodes), **{f"predicted_{name}": numbers[:, t] for t, name in named}}
+    probabilities = model.probabilities(z)
     names, p = class_names(model, probabilities.shape[1]), probabilities.numpy()
-    decided = decided_column(model, probabilities)
+    decided = decided_column(model, z)
     columns: dict[str, Column] = {"id": _ids(graph, nodes)}
     if model.multilabel:
         chosen = model.decide(probabilities).bool().numpy()
@@ -68,9 +77,12 @@ def prediction_columns(model: Model, graph: Graph, nodes: Tensor, probabilities:
     return columns | {f"p_{name}": p[:, c] for c, name in enumerate(names)}
 
 
-def decided_column(model: Model, probabilities: Tensor) -> Column:
-    """The predicted class of each node, or its list of labels."""
-    names, decided = class_names(model, probabilities.shape[1]), model.decide(probabilities)
+def decided_column(model: Model, z: Tensor) -> Column:
+    """The predicted class of each node, its list of labels, or its number (several are an array)."""
+    decided, probabilities = model.outputs(z)
+    if probabilities is None:
+        return decided.numpy() if decided.shape[1] > 1 else decided[:, 0].numpy()
+    names = class_names(model, probabilities.shape[1])
     if model.multilabel:
         return _lists([[names[label] for label in np.flatnonzero(row)] for row in decided.numpy()])
     return [names[label] for label in decided.tolist()]

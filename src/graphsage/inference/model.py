@@ -15,6 +15,7 @@ from graphsage.errors import ConfigError, DataError, DataWarning, GraphSageError
 from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.evaluation.metrics import Metric
 from graphsage.evaluation.probe import Probe
+from graphsage.evaluation.regression import RegressionScores, regression_scores
 from graphsage.features.degree import degree_features
 from graphsage.features.limits import FeatureLimits
 from graphsage.features.pipeline import FittedFeatures
@@ -25,7 +26,7 @@ from graphsage.graph.split import TRAIN, Split
 from graphsage.inference.embed import embed_exact, embed_sampled, kept_features, order_matters, with_lists_by_key
 from graphsage.inference.feature_placement import place
 from graphsage.model.encoder import Encoder
-from graphsage.model.heads import ClassHead
+from graphsage.model.heads import ClassHead, RegressionHead
 from graphsage.sampling.minibatch import SamplingConfig
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ THRESHOLD = 0.5  # a label is predicted where its probability is above
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """True classes (N,) or labels (N, C) of nodes, and what was predicted; a probe gives no `probabilities`."""
+    """True classes (N,), labels (N, C) or targets (N, T) of nodes, and what was predicted. A probe and a regression
+    give no `probabilities`."""
 
     truth: Tensor
     decided: Tensor
@@ -76,6 +78,11 @@ class Model:
     """The graph and split of a model that was trained in this process."""
     _drawn: tuple[Graph, Graph] | None = field(default=None, repr=False)
     """A graph and its neighbor lists after the degree cap: they are not drawn again."""
+
+    @property
+    def regression(self) -> bool:
+        """Whether it predicts numbers."""
+        return isinstance(self.head, RegressionHead)
 
     @property
     def device(self) -> torch.device:
@@ -205,20 +212,42 @@ class Model:
     def probabilities(self, z: Tensor) -> Tensor:
         """Class probabilities of embeddings: softmax for one class a node, a sigmoid for each label where many.
         Features that follow an embedding are not read."""
+        scores = self._scores(z)
+        if self.regression:
+            raise DataError("this model predicts numbers and no classes, so there are no probabilities; use predict")
+        return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)
+
+    @torch.no_grad()
+    def values(self, z: Tensor) -> Tensor:
+        """Numbers that a regression predicts from embeddings, (B, T) float64, in the units of the targets."""
+        scores = self._scores(z)
+        if not isinstance(self.head, RegressionHead):
+            raise DataError(f"this model predicts classes; numbers need {setting('task', 'regression')}")
+        return check_finite(self.head.values(scores.to(self.device)).cpu())
+
+    def _scores(self, z: Tensor) -> Tensor:
+        """The head's outputs."""
         if self.head is None:
             raise DataError(
                 f"this model was trained without labels and predicts nothing; "
                 f"train it with {setting('task', 'supervised')}"
             )
         self.head.eval()
-        scores = check_finite(self.head(z[:, : self.encoder.config.dim].contiguous().to(self.device)).cpu())
-        return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)
+        return check_finite(self.head(z[:, : self.encoder.config.dim].contiguous().to(self.device)).cpu())
+
+    def outputs(self, z: Tensor) -> tuple[Tensor, Tensor | None]:
+        """What is predicted from embeddings, as `predict` returns it, and the probabilities of classes."""
+        if self.regression:
+            return self.values(z), None
+        p = self.probabilities(z)
+        return self.decide(p), p
 
     def predict(
         self, graph: Graph | None = None, nodes: Tensor | Sequence[int] | None = None, **options: Any
     ) -> Tensor:
-        """The class of each node, (B,), as a place in `class_names`, or 0 and 1 for each label, (B, C)."""
-        return self.decide(self.probabilities(self.embed(graph, nodes, **options)))
+        """The class of each node, (B,), as a place in `class_names`; 0 and 1 for each label, (B, C); or the numbers of
+        a regression, (B, T) float64."""
+        return self.outputs(self.embed(graph, nodes, **options))[0]
 
     def predict_proba(
         self, graph: Graph | None = None, nodes: Tensor | Sequence[int] | None = None, **options: Any
@@ -231,8 +260,9 @@ class Model:
 
     def evaluate(
         self, graph: Graph | None = None, split: Split | None = None, part: str = "test", **options: Any
-    ) -> F1:
-        """F1 on a part of a split, unseen nodes attached to the full graph. Without a head, by the logistic probe.
+    ) -> F1 | RegressionScores:
+        """F1, or the errors of a regression, on a part of a split, unseen nodes attached to the full graph. Without a
+        head, by the logistic probe.
 
         A node of a class that the model does not know counts as wrong.
 
@@ -241,16 +271,19 @@ class Model:
         """
         graph = self._graph(graph)
         split = self.run_split(graph) if split is None else split
+        if self.regression:
+            made = self.answers(graph, split, (part,), **options)[part]
+            return regression_scores(made.truth.cpu().numpy(), made.decided.numpy())
         return self.evaluate_parts(graph, split, (part,), **options)[part]
 
     def evaluate_parts(self, graph: Graph, split: Split, parts: Sequence[str], **options: Any) -> dict[str, F1]:
-        """`evaluate` for several parts, embedding and fitting the probe once."""
+        """F1 on several parts, embedding and fitting the probe once."""
         return {
             part: f1_of(made.truth, made.decided) for part, made in self.answers(graph, split, parts, **options).items()
         }
 
     def answers(self, graph: Graph, split: Split, parts: Sequence[str], **options: Any) -> "dict[str, Answers]":
-        """The predictions for the labeled nodes of `parts`, by the head or the logistic probe."""
+        """The predictions for the labeled nodes of `parts`, by the head or the logistic probe, embedding once."""
         if graph.labels is None:
             raise DataError("there are no labels to evaluate against; give a graph with labels")
         if len(split.codes) != graph.num_nodes:
@@ -271,8 +304,9 @@ class Model:
         embedded = torch.split(self.embed(graph, torch.cat(groups), **options), [len(nodes) for nodes in groups])
         z = dict(zip([*asked, "probe"], embedded, strict=False))
         if train is None:
-            found = {part: self.probabilities(z[part]) for part in asked}
-            return {part: Answers(graph.labels[asked[part]], self.decide(p), p) for part, p in found.items()}
+            return {part: Answers(graph.labels[nodes], *self.outputs(z[part])) for part, nodes in asked.items()}
+        if graph.regression:
+            raise DataError("the labels are numbers, which the logistic probe of this model does not predict")
         probe = Probe(self.seed).fit(z["probe"].numpy(), graph.labels[train].numpy())
         decided = {part: torch.from_numpy(probe.predict(z[part].numpy())) for part in asked}
         return {part: Answers(graph.labels[asked[part]], decided[part]) for part in asked}
@@ -345,6 +379,11 @@ def neighbor_lists(graph: Graph, sampling: SamplingConfig, seed: int) -> Graph:
 def with_known_classes(model: Model, graph: Graph, name: str = "the graph") -> tuple[Graph, dict[str, int]]:
     """Labels renumbered to the model's classes; classes it lacks get new numbers; their node counts are returned."""
     ours, theirs = model.class_names, graph.class_names
+    if model.head is not None and graph.labels is not None and model.regression != graph.regression:
+        what = ("numbers", "classes") if model.regression else ("classes", "numbers")
+        raise DataError(f"the model predicts {what[0]}, and the labels of {name} are {what[1]}")
+    if model.regression and graph.regression:
+        return _with_known_targets(model, graph, name)
     if model.head is None or graph.labels is None or ours is None or theirs is None or ours == theirs:
         return graph, {}
     unknown = [c for c in theirs if c not in ours]
@@ -362,6 +401,27 @@ def with_known_classes(model: Model, graph: Graph, name: str = "the graph") -> t
         labels = torch.where(graph.labels >= 0, places[graph.labels.clamp(min=0).long()], -1)
         counts = {c: int((labels == everyone.index(c)).sum()) for c in unknown}
     return graph.replace(labels=labels, class_names=everyone), counts
+
+
+def _with_known_targets(model: Model, graph: Graph, name: str) -> tuple[Graph, dict[str, int]]:
+    """The columns of targets in the model's order; those it lacks are left out and counted."""
+    assert model.head is not None
+    assert graph.labels is not None
+    width = model.head.linear.out_features
+    ours, theirs = model.class_names, graph.class_names
+    if ours is None or theirs is None or ours == theirs:
+        if graph.labels.shape[1] != width:
+            raise DataError(f"{name} has {graph.labels.shape[1]} targets, and the model predicts {width}")
+        return graph, {}
+    if not set(ours) & set(theirs):
+        raise DataError(f"{name} has a target {theirs[0]!r} that the model does not predict; it predicts {_some(ours)}")
+    labels = graph.labels.new_full((graph.num_nodes, width), math.nan)
+    for column, target in enumerate(ours):
+        if target in theirs:
+            labels[:, column] = graph.labels[:, theirs.index(target)]
+    counts = dict(zip(theirs, graph.class_counts(), strict=True))
+    left_out = {target: count for target, count in counts.items() if target not in ours}
+    return graph.replace(labels=labels, class_names=ours), left_out
 
 
 def f1_of(truth: Tensor, predicted: Tensor) -> F1:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from graphsage.graph.graph import UNKNOWN, Graph
+from graphsage.graph.build import unknown_label
+from graphsage.graph.graph import Graph
 from graphsage.graph.ids import IntArray, NodeIds
 from graphsage.live.overlay import Overlay
 
@@ -61,12 +62,14 @@ def _labels(overlay: Overlay, rows: IntArray) -> torch.Tensor | None:
     labels = overlay.base.graph.labels
     if labels is None:
         return None
-    many = labels.dim() == 2
     old = rows < overlay.base.num_nodes
-    out = labels.new_full((len(rows), *labels.shape[1:]), UNKNOWN if many else -1)
+    out = labels.new_full((len(rows), *labels.shape[1:]), unknown_label(overlay.base.graph))
     out[torch.from_numpy(np.flatnonzero(old))] = labels[torch.from_numpy(rows[old])]
     for row, label in overlay.labels.items():
         place = int(np.searchsorted(rows, row))
+        if overlay.base.graph.regression:
+            out[place] = torch.tensor(label, dtype=labels.dtype)
+            continue
         out[place] = 0
         if isinstance(label, tuple):
             out[place, list(label)] = 1

@@ -1,4 +1,4 @@
-"""From embeddings to class scores."""
+"""From embeddings to class scores or to numbers."""
 
 import torch
 from torch import Tensor, nn
@@ -24,3 +24,33 @@ class ClassHead(nn.Module):
             z = dropout(z, self.dropout, keys, -1)
         scores: Tensor = self.linear(z if self.log_scale is None else z * self.log_scale.exp())
         return scores
+
+
+class RegressionHead(ClassHead):
+    """A linear layer whose T outputs are targets in units of their deviation over the training nodes. A target that is
+    constant there has the unit 0, so its value is predicted everywhere."""
+
+    def __init__(self, dim: int, num_targets: int, *, scale: bool = False, dropout: float = 0.0) -> None:
+        super().__init__(dim, num_targets, scale=scale, dropout=dropout)
+        self.register_buffer("shift", torch.zeros(num_targets, dtype=torch.float64))
+        self.register_buffer("unit", torch.ones(num_targets, dtype=torch.float64))
+        self.shift: Tensor
+        self.unit: Tensor
+
+    def fit(self, targets: Tensor) -> None:
+        """Take mean and deviation from the targets (n, T) of training nodes; NaN is unknown."""
+        for column, values in enumerate(targets.t()):
+            known = values[~values.isnan()]
+            away = known - known.mean()
+            largest = away.abs().max()
+            constant = bool((known == known[0]).all()) or float(largest) == 0
+            self.shift[column] = known[0] if constant else known.mean()
+            self.unit[column] = 0.0 if constant else largest * (away / largest).square().mean().sqrt()
+
+    def standardized(self, targets: Tensor) -> Tensor:
+        """Targets (N, T) as the head's outputs (float32); NaN stays."""
+        return ((targets - self.shift) / self.unit.where(self.unit > 0, 1.0)).float()
+
+    def values(self, scores: Tensor) -> Tensor:
+        """Outputs (B, T) as numbers in the targets' own units, float64."""
+        return scores.double() * self.unit + self.shift

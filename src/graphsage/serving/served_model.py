@@ -89,6 +89,8 @@ def try_out(model: ServedModel, live: LiveGraph, run: Path) -> None:
 
 
 def ready(model: Model, version: str, inference: str | None = None) -> ServedModel:
+    if model.regression:
+        raise BundleError("the service does not serve regressions yet; use graphsage predict")
     encoder = LiveEncoder.of(model, inference)
     for name, tensor in model.encoder.state_dict().items():
         if not bool(torch.isfinite(tensor).all()):

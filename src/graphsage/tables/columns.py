@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from graphsage.errors import ConfigError, DataError, setting
 from graphsage.tables import values
 from graphsage.tables.messages import CellError, shown
-from graphsage.tables.values import UNKNOWN, Column
+from graphsage.tables.values import LARGEST_TARGET, UNKNOWN, Column
 
 LONGEST_CLASS = 1_000  # characters
 NO_LABELS = "[]"  # in a text cell
@@ -78,7 +78,8 @@ def _distinct(array: Any, name: str, read: Callable[[Any, int], Read]) -> tuple[
 
 @dataclass(frozen=True)
 class Labels:
-    """`numbers`: (N,) int64 with -1 for unknown, or (N, C) of 0 and 1 with UNKNOWN; `names` of the classes in order."""
+    """`numbers`: (N,) int64 with -1 for unknown, (N, C) of 0 and 1 with UNKNOWN, or (N, T) float64 with NaN; `names` of
+    the classes, labels or targets in order."""
 
     numbers: npt.NDArray[Any]
     names: tuple[str, ...]
@@ -122,8 +123,9 @@ class Classes:
         if fraction is not None or many:
             what = f"{len(names):,} different numbers" if fraction is None else f"numbers with a fraction ({fraction})"
             raise DataError(
-                f"column {self.name!r} holds {what}, and regression is not supported yet; choose another label, or "
-                f"give {setting('label_type', 'class')} to predict each number as a class"
+                f"column {self.name!r} holds {what}, which are no classes; to predict numbers give "
+                f"{setting('task', 'regression')} and {setting('label_type', 'number')}; to predict each number as a "
+                f"class give {setting('label_type', 'class')}"
             )
 
 
@@ -165,6 +167,23 @@ def read_labels(array: Any, name: str, separator: str = ";", label_type: str | N
         else:
             numbers[row, [places[word] for word in labels]] = 1
     return Labels(numbers, names, (*remarks, *_like_missing(name, names)))
+
+
+def read_targets(columns: Mapping[str, Any]) -> Labels:
+    """Numbers to predict, one column for each target. A missing cell is unknown."""
+    table = [_target(array, name) for name, array in columns.items()]
+    return Labels(np.stack(table, axis=1), tuple(columns))
+
+
+def _target(array: Any, name: str) -> npt.NDArray[np.float64]:
+    found = values.numbers(number_cells(array), name, "regression predicts columns of numbers only")
+    if np.isnan(found).all():
+        raise DataError(f"column {name!r} has no number in any row; choose another label")
+    large = np.flatnonzero(np.abs(found) > LARGEST_TARGET)
+    if len(large):
+        row = int(large[0])
+        raise CellError(name, row, f"is {found[row]:g}; targets are at most {LARGEST_TARGET:g} in size, so scale them")
+    return found
 
 
 def _guessed_type(array: Any, name: str, separator: str) -> tuple[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsage.errors import ConfigError, DataError, setting
-from graphsage.tables.columns import Labels, TimeScale, read_labels, read_split
+from graphsage.tables.columns import Labels, TimeScale, read_labels, read_split, read_targets
 from graphsage.tables.ids import Edges, node_ids, read_edges
 from graphsage.tables.messages import CellError, Place
 from graphsage.tables.source import Table, as_table
@@ -79,7 +79,9 @@ def read_tables(spec: TableSpec, parts: Mapping[str, int], extra: Sequence[str] 
 
 def _roles(spec: TableSpec, columns: dict[str, Any], parts: Mapping[str, int]) -> dict[str, Any]:
     made: dict[str, Any] = {}
-    if spec.label is not None:
+    if spec.label_type == "number" and spec.label is not None:
+        made["labels"] = read_targets({name: columns[name] for name in spec.label_columns})
+    elif spec.label is not None:
         made["labels"] = read_labels(columns[spec.label], spec.label, spec.label_separator, spec.label_type)
     if spec.time is not None:
         made["scale"] = scale = TimeScale.of(columns[spec.time], spec.time, spec.time_order)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # it imports pyarrow, and `graphsage train --help` reads this
     from graphsage.tables.source import Table
 
 UNKNOWN_NODES = ("error", "drop", "add")
-LABEL_TYPES = ("class", "labels")
+LABEL_TYPES = ("class", "labels", "number")
 TEXT_METHODS = ("tfidf", "word2vec", "vectors", "sentences")
 ID = ("id", "node", "node_id", "name")
 SOURCE, TARGET = ("source", "src", "from"), ("target", "dst", "to")
@@ -48,11 +48,13 @@ class TableSpec:
     target: str | None = None
     """Column of the edge table with the target ids."""
     label: str | None = None
-    """Column of the classes, or of sets of labels. A missing cell is unknown: not trained on and not scored."""
+    """Column of the classes, of sets of labels, or of numbers (several: with commas). A missing cell is unknown: not
+    trained on and not scored."""
     label_separator: str = ";"
     """Character between the labels of a cell."""
     label_type: str | None = None
-    """Read a label cell as one class or as a set of labels. Unset: labels if most cells hold lists or separators."""
+    """Read a label cell as one class, as a set of labels, or as a number to predict. Unset: number with the task
+    regression, labels if most cells hold lists or separators, else class."""
     missing: tuple[str, ...] = ()
     """Word that means a missing cell, such as NA, in every column but ids. Empty cells always do. May be repeated."""
     text: tuple[str, ...] = ()
@@ -129,7 +131,7 @@ class TableSpec:
             )
         if self.val_until is not None and self.train_until is None:
             raise ConfigError(f"{setting('val_until')} needs {setting('train_until')}: training ends before validation")
-        for role, used in (("label", self.label), ("split column", self.split_column)):
+        for role, used in (*(("label", name) for name in self.label_columns), ("split column", self.split_column)):
             if used is not None and used in self.features:
                 raise ConfigError(f"column {used!r} is the {role}; it cannot be a feature too")
         for name, of in _NEEDS.items():
@@ -167,7 +169,15 @@ class TableSpec:
 
     @property
     def _single(self) -> list[str]:
-        return [name for name in (self.id, self.label, self.time, self.split_column) if name is not None]
+        single = (self.id, *self.label_columns, self.time, self.split_column)
+        return [name for name in single if name is not None]
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """One column of classes or labels, or one or several of numbers."""
+        if self.label is None or self.label_type != "number":
+            return () if self.label is None else (self.label,)
+        return tuple(dict.fromkeys(name.strip() for name in self.label.split(",")))
 
     @property
     def name(self) -> str:

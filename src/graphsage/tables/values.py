@@ -17,6 +17,8 @@ from graphsage.tables.messages import CellError, shown
 
 UNKNOWN = 255
 """The marks of a node whose labels are unknown. A node without any label has zeros."""
+LARGEST_TARGET = 1e38
+"""Of a regression: about the largest float32, whose square is a float64."""
 Column = Sequence[Any] | npt.NDArray[Any]
 LIKE_MISSING = frozenset({"na", "n/a", "#n/a", "nan", "null"})  # in any case: a message asks whether they are meant so
 _LARGEST = float(np.finfo(np.float32).max)
@@ -30,19 +32,19 @@ def missing(value: Any) -> bool:
     return value is None or (not isinstance(value, np.ndarray | list) and bool(value != value))
 
 
-def numbers(values: Column, name: str) -> npt.NDArray[np.float64]:
-    """(N,) with NaN for missing values. Infinity is an error."""
+def numbers(values: Column, name: str, advice: str = "correct it or take it as categorical") -> npt.NDArray[np.float64]:
+    """(N,) with NaN for missing values. Infinity is an error. `advice` follows if a cell is no number."""
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "fiub":
         found = values.astype(np.float64)
     else:
-        found = np.array([_number(value, name, row) for row, value in enumerate(values)], np.float64)
+        found = np.array([_number(value, name, row, advice) for row, value in enumerate(values)], np.float64)
     bad = np.flatnonzero(np.isinf(found))
     if len(bad):
         raise CellError(name, int(bad[0]), "is infinite; numbers must be finite, or empty for missing")
     return found
 
 
-def _number(value: Any, name: str, row: int) -> float:
+def _number(value: Any, name: str, row: int, advice: str) -> float:
     if missing(value):
         return np.nan
     try:
@@ -52,7 +54,7 @@ def _number(value: Any, name: str, row: int) -> float:
                 return found
     except (ValueError, OverflowError):
         pass
-    problem = f"is {shown(value)}, not a number; {_hint(value) or 'correct it or take it as categorical'}"
+    problem = f"is {shown(value)}, not a number; {_hint(value) or advice}"
     raise CellError(name, row, problem)
 
 

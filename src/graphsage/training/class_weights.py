@@ -12,8 +12,10 @@ def class_weights(rule: str, labels: Tensor, num_classes: int) -> Tensor | None:
 
     `labels` are those of the labeled training nodes. Classes (n,) have weights (C,). With sets of labels (n, C), each
     label is a choice of its own between absent and present, with weights (2, C). "balanced" makes the weights of all
-    classes add up to the same.
+    classes add up to the same. Targets of a regression have no classes.
     """
+    if labels.is_floating_point():
+        return None
     if labels.dim() == 1:
         counts = torch.bincount(labels, minlength=num_classes)[:, None]  # one choice among C classes: (C, 1)
     else:

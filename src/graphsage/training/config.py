@@ -45,6 +45,7 @@ TASKS: dict[str, dict[str, Any]] = {
     "supervised": {"epochs": 10, "lr": 0.01, "metric": "micro-f1"},
     "unsupervised": {"epochs": 1, "lr": 0.0001, "metric": None},
     "joint": {"epochs": 10, "lr": 0.001, "metric": "micro-f1"},
+    "regression": {"epochs": 10, "lr": 0.01, "metric": "r2"},
 }
 """The defaults of each task."""
 
@@ -54,7 +55,8 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
 }
 """What differs for each unsupervised objective. The joint task adds Equation 1 to the supervised loss."""
 
-PAIRS, HEADS, HIDDEN = ("unsupervised", "joint"), ("supervised", "joint"), ("pool", "meanpool", "lstm")
+PAIRS, CLASSES, HIDDEN = ("unsupervised", "joint"), ("supervised", "joint"), ("pool", "meanpool", "lstm")
+HEADS = (*CLASSES, "regression")
 EQUATION_1, CONTRASTIVE = ("equation-1",), ("contrastive",)
 USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "num_walks": ("task", PAIRS),
@@ -66,10 +68,11 @@ USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "feature_dropout": ("task", ("unsupervised",)),
     "edge_dropout": ("task", ("unsupervised",)),
     "supervised_weight": ("task", ("joint",)),
-    "whole_batches": ("task", ("supervised",)),
+    "whole_batches": ("task", ("supervised", "regression")),
     "head_scale": ("task", HEADS),
     "metric": ("task", HEADS),
-    "class_weights": ("task", HEADS),
+    "class_weights": ("task", CLASSES),
+    "loss": ("task", ("regression",)),
     "hidden_dim": ("aggregator", HIDDEN),
     "depth": ("aggregator", HIDDEN),
 }
@@ -94,6 +97,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "metric": tuple(METRICS),
     "class_weights": ("equal", "sqrt", "balanced"),
     "schedule": ("constant", "cosine"),
+    "loss": ("mse", "mae", "huber"),
 }
 """The values of settings that have a fixed list of them."""
 
@@ -106,7 +110,8 @@ class Config:
     """
 
     task: str = "supervised"
-    """Learn from classes (supervised), from the graph alone (unsupervised), or from both (joint)."""
+    """Learn classes (supervised) or numbers (regression) of nodes, from the graph alone (unsupervised), or from classes
+    and graph (joint)."""
     objective: str | None = None
     """Unsupervised loss: Equation 1 of the paper (equation-1), or InfoNCE between augmented views of a node and of one
     near it (contrastive)."""
@@ -128,7 +133,8 @@ class Config:
     combine: str | None = None
     """One weight matrix for a node and its neighbors (joint), or one for each (halves)."""
     normalize: str | None = None
-    """Scale h to length 1 after every layer (every), after the last one (last), or never."""
+    """Scale h to length 1 after every layer (every), after the last one (last), or never. Unset: never for regression
+    without a form."""
     last_activation: bool | None = None
     """Apply ReLU after the last layer too. Off for the unsupervised task."""
     bias: bool = False
@@ -179,7 +185,11 @@ class Config:
     patience: int | None = None
     """Stop after this many epochs without a better validation score, and keep the best weights."""
     metric: str | None = None
-    """Validation score that chooses weights and settings: micro-f1, macro-f1, accuracy, loss, auc or ap."""
+    """Validation score that chooses weights and settings: micro-f1, macro-f1, accuracy, loss, auc or ap; for regression
+    r2, rmse or mae."""
+    loss: str = "mse"
+    """Error that regression minimizes, in deviations of the target: squared (mse), absolute (mae), or squared up to one
+    deviation and absolute beyond (huber)."""
     class_weights: str = "equal"
     """Weight of a class in the loss: the same for all (equal), by the inverse of its number of training nodes
     (balanced), or by the root of that (sqrt)."""
@@ -233,6 +243,11 @@ class Config:
                 raise ConfigError(f"{setting(name)} must be at least 0 and below 1; got {getattr(self, name)}")
         if self.seed >= 2**63:
             raise ConfigError(f"{setting('seed')} must be below 2^63; got {self.seed}")
+        if self.metric is not None and self.task in HEADS and METRICS[self.metric].regression != self.regression:
+            fitting = ", ".join(name for name, metric in METRICS.items() if metric.regression == self.regression)
+            raise ConfigError(
+                f"{setting('metric', self.metric)} does not fit {setting('task', self.task)}; use one of {fitting}"
+            )
         if self.task == "unsupervised" and self.patience is not None:
             raise ConfigError(
                 f"{setting('patience')} watches a validation score, which unsupervised training does not have; leave "
@@ -246,6 +261,10 @@ class Config:
         if self.resolved() is self:
             self.encoder()  # checks the fields of the model and of sampling
             self.sampling()
+
+    @property
+    def regression(self) -> bool:
+        return self.task == "regression"
 
     def without_effect(self) -> list[str]:
         """One sentence for each setting that differs from its default and that this task or aggregator does not use."""
@@ -275,6 +294,8 @@ class Config:
             choices["objective"] = objective
         if self.form is None and self.max_degree is None:
             choices["cap"] = NO_CAP
+        if self.form is None and self.regression:
+            choices["normalize"] = "never"  # vectors of length 1 cannot say how much (docs/log.md)
         if (self.cap or choices["cap"]) == NO_CAP:
             del choices["max_degree"]
         if self.task == "unsupervised":

@@ -34,8 +34,8 @@ class Event:
     seconds: float
     seconds_left: float
     val_score: float | None = None
-    metric: str = "F1"
-    """The title of the validation score."""
+    metric: str = "micro-f1"
+    """The name of the validation score."""
     hint: str | None = None
     """Advice for the user, in one sentence."""
 
@@ -129,7 +129,7 @@ class Reporter:
             seconds=self.seconds(),
             seconds_left=seconds / max(done, 1) * (self.total_steps - step),
             val_score=score,
-            metric=self.metric.title,
+            metric=self.metric.name,
             hint=hint,
         )
         self.on_event(event)

@@ -26,9 +26,9 @@ def metric_of(settings: Mapping[str, Any]) -> Metric:
 
 @dataclass(frozen=True)
 class Score:
-    """The chosen score and macro F1 of each part by exact inference, and the chosen score by sampled inference if that
-    was measured. The chosen one is the setting `metric`, micro F1 by default. Choices are made on validation; test is
-    only reported."""
+    """The chosen score and macro F1 (of a regression R2) of each part by exact inference, and the chosen score by
+    sampled inference if that was measured. The chosen one is the setting `metric`, micro F1 by default. Choices are
+    made on validation; test is only reported."""
 
     settings: dict[str, Any]
     exact: dict[str, tuple[float, float]]
@@ -96,7 +96,8 @@ class Scorer:
         # Without a head each of these fits a probe, minutes for PPI's 121 labels: once is enough.
         again = model.head is not None and parts
         sampled = model.answers(graph, split, parts, inference="sampled") if again else {}
-        both = {part: (score_of(metric, made), score_of(METRICS["macro-f1"], made)) for part, made in exact.items()}
+        second = METRICS["r2" if metric.regression else "macro-f1"]
+        both = {part: (score_of(metric, made), score_of(second, made)) for part, made in exact.items()}
         one = {part: score_of(metric, made) for part, made in sampled.items()}
         return Score(settings, both, one, tuple(curve), seconds)
 

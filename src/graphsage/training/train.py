@@ -37,7 +37,7 @@ from graphsage.inference.model import (
     with_known_classes,
 )
 from graphsage.model.encoder import Encoder
-from graphsage.model.heads import ClassHead
+from graphsage.model.heads import ClassHead, RegressionHead
 from graphsage.training.config import Config
 from graphsage.training.loop import run_loop
 from graphsage.training.objectives import make_objective
@@ -258,8 +258,12 @@ def _new_model(
         encoder = Encoder(config.encoder(), in_dim, seen.num_nodes if config.identity_dim else None)
         head, names = None, seen.class_names
         if config.task != "unsupervised":
+            check_task(seen, config.task)
             names, width = _vocabulary(seen, nodes)
-            head = ClassHead(config.dim, width, scale=config.head_scale, dropout=config.dropout)
+            kind = RegressionHead if config.regression else ClassHead
+            head = kind(config.dim, width, scale=config.head_scale, dropout=config.dropout)
+            if isinstance(head, RegressionHead) and seen.labels is not None:
+                head.fit(seen.labels[nodes])
     limits = None
     if tables:
         # Rank 0 fits them for all ranks: the same bits everywhere.
@@ -319,9 +323,25 @@ def _same_everywhere(identity: str, ranks: Ranks) -> None:
         )
 
 
+def check_task(graph: Graph, task: str) -> None:
+    """Refuse labels of another kind than `task` learns."""
+    if graph.labels is not None and task != "unsupervised" and graph.regression != (task == "regression"):
+        found = "numbers to predict" if graph.regression else "classes"
+        raise DataError(
+            f"the labels are {found}, which {setting('task', task)} does not learn; use "
+            + (setting("task", "regression") if graph.regression else f"{setting('task', 'supervised')}, or targets")
+        )
+
+
 def check_classes(graph: Graph, nodes: Tensor, where: str = "the graph") -> None:
     """Refuse labels of the training `nodes` from which nothing can be learned. A message says that `where` has them."""
     assert graph.labels is not None
+    if graph.regression:
+        for place, count in enumerate(graph.class_counts(nodes)):
+            if not count:
+                name = (graph.class_names or range(graph.num_classes))[place]
+                raise DataError(f"{where} has no known value of the target {name!r} among the training nodes")
+        return
     if graph.multilabel and len(graph.labeled(nodes)):
         return
     counts = graph.class_counts(nodes)
@@ -337,6 +357,8 @@ def _vocabulary(graph: Graph, nodes: Tensor) -> tuple[tuple[str, ...] | None, in
         raise DataError(f"this task needs labels and the graph has none; use {setting('task', 'unsupervised')}")
     check_classes(graph, nodes)
     labels, names = graph.labels[graph.labeled(nodes)], graph.class_names
+    if graph.regression:
+        return names, labels.shape[1]
     if names is None:
         return None, labels.shape[1] if graph.multilabel else int(labels.max()) + 1 if len(labels) else 0
     used = labels.any(dim=0) if graph.multilabel else torch.bincount(labels, minlength=len(names)) > 0
@@ -354,8 +376,7 @@ def _validator(config: Config, model: Model, graph: Graph, split: Split) -> Call
     seen, truth = without_test_nodes(graph, split), graph.labels[nodes]
 
     def validate() -> float:
-        p = model.predict_proba(seen, nodes)
-        return score_of(config.selection(), Answers(truth, model.decide(p), p))
+        return score_of(config.selection(), Answers(truth, *model.outputs(model.embed(seen, nodes))))
 
     return validate
 

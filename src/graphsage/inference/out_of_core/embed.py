@@ -243,7 +243,7 @@ def embedding_batches(
         if with_label:
             columns["label"] = label_column(graph, nodes)
         if model is not None:
-            columns["prediction"] = decided_column(model, model.probabilities(z))
+            columns["prediction"] = decided_column(model, z)
         yield columns
         if on_block is not None:
             on_block(start + len(z), found.num_nodes)

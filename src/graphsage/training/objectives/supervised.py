@@ -1,5 +1,5 @@
-"""The supervised objective: cross-entropy of the class head's scores on the labeled training nodes, each with the
-weight of its class."""
+"""The supervised objective on the labeled training nodes: cross-entropy of the head's scores, each with the weight of
+its class, or the error of numbers in deviations of their target."""
 
 from dataclasses import dataclass
 
@@ -11,8 +11,8 @@ from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.execution.step import Examples
 from graphsage.execution.strategies import LayerInput
 from graphsage.kernels.random import Stream
-from graphsage.losses import supervised_loss
-from graphsage.model.heads import ClassHead
+from graphsage.losses import regression_loss, supervised_loss
+from graphsage.model.heads import ClassHead, RegressionHead
 from graphsage.training.class_weights import class_weights
 from graphsage.training.config import Config
 from graphsage.training.objectives.base import Objective, TrainingData
@@ -42,7 +42,7 @@ class Supervised(Objective):
                 f"supervised training needs labels and the graph has none; use {setting('task', 'unsupervised')}"
             )
         self.nodes = data.graph.labeled(data.nodes)
-        self.head, self.labels = head, labels
+        self.head, self.labels = head, head.standardized(labels) if isinstance(head, RegressionHead) else labels
         self.class_weights = class_weights(config.class_weights, labels[self.nodes], head.linear.out_features)
         self.epochs = self._epochs(len(self.nodes))
 
@@ -62,5 +62,8 @@ class Supervised(Objective):
     def loss(self, gathered: Labeled) -> Tensor:
         z = self._embed(gathered.inputs)
         scores = self.head(z if gathered.rows is None else z[gathered.rows], gathered.keys)
-        loss = supervised_loss(scores, gathered.labels, self.class_weights)
+        if self.config.regression:
+            loss = regression_loss(scores, gathered.labels, self.config.loss)
+        else:
+            loss = supervised_loss(scores, gathered.labels, self.class_weights)
         return loss if gathered.weight is None else loss * gathered.weight
