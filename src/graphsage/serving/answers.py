@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from graphsage.serving.batcher import Answer
 from graphsage.serving.served_model import ServedModel
 
+NDJSON = "application/x-ndjson"
 TITLES = {
     400: "Bad request",
     401: "A key is needed",

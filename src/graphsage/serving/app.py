@@ -20,9 +20,9 @@ from graphsage.errors import (
     StoreError,
     UnknownNodeError,
 )
-from graphsage.live.change import LARGEST_ATTRIBUTES
 from graphsage.serving import schemas
 from graphsage.serving.answers import TITLES, Problem, problem_body
+from graphsage.serving.ingest import ingest
 from graphsage.serving.keys import ApiKeys
 from graphsage.serving.listing_routes import listing
 from graphsage.serving.logs import JsonLog
@@ -30,17 +30,11 @@ from graphsage.serving.observation import Observer, RouteNames, seen_of
 from graphsage.serving.request_limits import Gate
 from graphsage.serving.routes import admin, reads, writes
 from graphsage.serving.service import Service
+from graphsage.serving.validation import faults
 from graphsage.version import __version__
 
 STATIC = Path(__file__).parent / "static"
 _log = logging.getLogger("graphsage.serving")
-_FIELDS = {"body", "query", "path", "neighbors", "since", "limit", "cursor", "prefix", "attributes", "features"}.union(
-    *(
-        each.model_fields
-        for each in vars(schemas).values()
-        if isinstance(each, type) and issubclass(each, schemas.Strict)
-    )
-)
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -70,7 +64,7 @@ def make_app(
         redirect_slashes=False,
     )
     app.state.service = service
-    parts = (listing, reads, writes, admin)
+    parts = (listing, reads, ingest, writes, admin)
     for part in parts:
         app.include_router(part)
     _page(app)
@@ -108,7 +102,7 @@ def _errors(app: FastAPI) -> None:
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         found = error.errors()
         status = 400 if any(each["type"] == "json_invalid" for each in found) else 422
-        return answer(request, status, "; ".join(map(_place, found[:3])))
+        return answer(request, status, faults(found))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
@@ -150,23 +144,3 @@ def _errors(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def other(request: Request, error: Exception) -> Response:
         return answer(request, 500, "internal error of the service; see its log")
-
-
-def _place(error: Any) -> str:
-    """The faulty field of a request and the rule it breaks. Unknown field names are input, so they are left out."""
-    known = [f"[{part}]" if isinstance(part, int) else part for part in error["loc"]]
-    if error["type"] in ("extra_forbidden", "json_invalid"):
-        known = known[:1]
-    path = ".".join(part for part in known if part in _FIELDS or part.startswith("["))
-    rules = {
-        "missing": "is missing",
-        "extra_forbidden": "has a field that is not known",
-        "json_invalid": "is not JSON",
-        "finite_number": "must be finite",
-        "too_long": "is too long",
-        "string_too_long": "is too long",
-        "too_large": f"has more than {LARGEST_ATTRIBUTES:,} bytes as JSON",
-        "too_short": "is too short",
-        "string_too_short": "is too short",
-    }
-    return f"{path.replace('.[', '[')} {rules.get(error['type'], 'is of the wrong type or out of range')}"

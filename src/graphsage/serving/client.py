@@ -7,16 +7,22 @@ with Client("http://127.0.0.1:8000") as client:
 import base64
 import http.client
 import json
+import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, overload
 from urllib.parse import quote, urlencode, urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsage.errors import ConfigError, GraphSageError
+from graphsage.serving.settings import Settings
+
+_LIMITS = Settings()
+_ROOM = 256  # bytes of a body around its ids and nodes
+_PLACE = re.compile(r"(^|; |body\.)(ids|nodes|edges)\[(\d+)\]")  # what a refusal names
 
 
 class ServiceError(GraphSageError):
@@ -54,6 +60,9 @@ class Node:
         return {name: value for name, value in plain.items() if value is not None}
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, eq=False)
 class Embeddings:
     """`vectors` (B, dim): rows of the ids, then rows of the nodes in the request."""
@@ -61,6 +70,7 @@ class Embeddings:
     vectors: npt.NDArray[np.float32]
     model: str
     graph: Version
+    """The version that all rows have at least; rows of a large batch may be of a later one."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,48 @@ class Prediction:
 class Neighbor:
     id: str
     cosine: float
+
+
+@dataclass(frozen=True)
+class Results(Sequence[T]):
+    """Results in the order of the request, with the versions that gave them."""
+
+    results: tuple[T, ...]
+    model: str
+    graph: Version
+    """The version that all results have at least; those of a large batch may be of a later one."""
+    recall: float | None = None
+    """Of a search: the measured share of true neighbors that the index finds."""
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, at: int | slice) -> T | tuple[T, ...]:
+        return self.results[at]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+
+@dataclass(frozen=True)
+class ListedNode:
+    id: str
+    label: str | list[str] | None
+    degree: int
+    attributes: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """Counts of a bulk load. `errors` names the first 100 refused lines by number and reason."""
+
+    lines: int
+    nodes: int
+    edges: int
+    refused: int
+    errors: list[dict[str, Any]]
+    graph: Version
 
 
 @dataclass(frozen=True)
@@ -100,33 +152,95 @@ class Client:
         self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
 
     def embed(self, ids: Sequence[str] = (), nodes: Sequence[Node] = ()) -> Embeddings:
-        body = {"ids": list(ids), "nodes": [node.as_json() for node in nodes], "encoding": "base64"}
-        answer = self._ask("POST", "/v1/embed", body)
-        rows = [np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in answer["results"]]
-        return Embeddings(np.stack(rows).astype(np.float32), answer["model"], Version(**answer["graph"]))
+        """Large batches are several requests."""
+        results, model, graph = self._ask_parts("/v1/embed", ids, nodes, {"encoding": "base64"})
+        rows = [np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in results]
+        return Embeddings(np.stack(rows).astype(np.float32), model, graph)
 
-    def predict(self, ids: Sequence[str] = (), nodes: Sequence[Node] = ()) -> list[Prediction]:
-        answer = self._ask("POST", "/v1/predict", {"ids": list(ids), "nodes": [node.as_json() for node in nodes]})
-        return [
+    def predict(self, ids: Sequence[str] = (), nodes: Sequence[Node] = ()) -> Results[Prediction]:
+        """Large batches are several requests."""
+        results, model, graph = self._ask_parts("/v1/predict", ids, nodes, {})
+        made = (
             Prediction(tuple(each["labels"]) if "labels" in each else (each["class"],), each["probabilities"])
-            for each in answer["results"]
-        ]
+            for each in results
+        )
+        return Results(tuple(made), model, graph)
 
-    def search(self, id: str | None = None, node: Node | None = None, k: int = 10) -> list[Neighbor]:
+    def search(self, id: str | None = None, node: Node | None = None, k: int = 10) -> Results[Neighbor]:
         body = {"k": k, **({"id": id} if id is not None else {}), **({"node": node.as_json()} if node else {})}
-        return [Neighbor(**each) for each in self._ask("POST", "/v1/search", body)["results"]]
+        answer = self._ask("POST", "/v1/search", body)
+        found = tuple(Neighbor(**each) for each in answer["results"])
+        return Results(found, answer["model"], Version(**answer["graph"]), answer["recall"])
+
+    def nodes(self, prefix: str = "", attributes: bool = False) -> Iterator[ListedNode]:
+        """All nodes, or those whose id begins with `prefix`."""
+        asked = {"prefix": prefix, "attributes": str(attributes).lower(), "limit": 1000, "cursor": ""}
+        while True:
+            page = self._ask("GET", f"/v1/nodes?{urlencode(asked)}")
+            yield from (ListedNode(**each) for each in page["nodes"])
+            if page["next"] is None:
+                return
+            asked["cursor"] = page["next"]
+
+    def changes(self, since: int, features: bool = False) -> Iterator[dict[str, Any]]:
+        """Changes after number `since`, oldest first, up to the present one."""
+        while True:
+            asked = urlencode({"since": since, "features": str(features).lower()})
+            page = self._fetch("GET", f"/v1/changes?{asked}").splitlines()
+            if not page:
+                return
+            for line in page:
+                change = json.loads(line)
+                since = change["sequence"]
+                yield change
 
     def node(self, id: str, neighbors: int = 50) -> NodeInfo:
         answer = self._ask("GET", f"/v1/nodes/{quote(id, safe='')}?neighbors={neighbors}")
         return NodeInfo(**{name: answer[name] for name in NodeInfo.__dataclass_fields__})
 
     def put_nodes(self, nodes: Sequence[Node]) -> Version:
-        """Return when the nodes are durable."""
-        return Version(**self._ask("PUT", "/v1/nodes", {"nodes": [node.as_json() for node in nodes]})["graph"])
+        """Return when the nodes are durable. A batch that fits in one request is stored wholly or not at all; a larger
+        one is several requests, and edges to nodes of later requests are added at the end."""
+        parts = list(_parts((), nodes))
+        part_of = {nodes[place].id: number for number, part in enumerate(parts) for place in part.nodes}
+        late: list[tuple[str, str]] = []
+        done, version = 0, None
+        for number, part in enumerate(parts):
+            sent = []
+            for node in (nodes[place] for place in part.nodes):
+                later = {other for other in node.edges if part_of.get(other, 0) > number}
+                late += [(other, str(node.id)) for other in node.edges if other in later]
+                sent.append(replace(node, edges=[other for other in node.edges if other not in later]).as_json())
+            answer = self._ask("PUT", "/v1/nodes", {"nodes": sent}, {"nodes": done}, stored=done)
+            version, done = Version(**answer["graph"]), done + len(sent)
+        return self.put_edges(late) if late or version is None else version
 
     def put_edges(self, edges: Sequence[tuple[str, str]]) -> Version:
-        body = [{"source": source, "target": target} for source, target in edges]
-        return Version(**self._ask("PUT", "/v1/edges", {"edges": body})["graph"])
+        """Return when the edges are durable. More than fit in one request are several."""
+        answer: dict[str, Any] = {}
+        most = _LIMITS.max_nodes
+        for start in range(0, max(len(edges), 1), most):
+            body = [{"source": source, "target": target} for source, target in edges[start : start + most]]
+            answer = self._ask("PUT", "/v1/edges", {"edges": body}, {"edges": start}, stored=start)
+        return Version(**answer["graph"])
+
+    def ingest(self, lines: Iterable[Node | tuple[str, str]]) -> Ingested:
+        """Store any number of nodes and edges by one request, while others are answered. A faulty line is refused
+        alone."""
+        headers = {**self._headers, "Content-Type": "application/x-ndjson"}
+        try:
+            self._connection.request("POST", self._prefix + "/v1/ingest", _blocks(lines), headers)
+            response = self._connection.getresponse()
+            answer = response.read()
+        except (http.client.HTTPException, OSError):
+            self._connection.close()
+            raise
+        if response.status != 200:
+            self._connection.close()  # the rest of the body may be under way
+            raise ServiceError(response.status, _detail(answer))
+        said = json.loads(answer)
+        counts = {name: said[name] for name in ("lines", "nodes", "edges", "refused", "errors")}
+        return Ingested(**counts, graph=Version(**said["graph"]))
 
     def delete_node(self, id: str) -> Version:
         return Version(**self._ask("DELETE", f"/v1/nodes/{quote(id, safe='')}")["graph"])
@@ -140,13 +254,40 @@ class Client:
     def reload(self) -> str:
         return str(self._ask("POST", "/v1/admin/reload")["model"])
 
-    def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    def _ask_parts(
+        self, path: str, ids: Sequence[str], nodes: Sequence[Node], more: Mapping[str, Any]
+    ) -> tuple[list[Any], str, Version]:
+        """Results of all parts of a batch, by one model."""
+        parts = list(_parts(ids, nodes)) or [_Part()]
+        for _ in range(self._retries + 1):
+            answers: list[dict[str, Any]] = []
+            for part in parts:
+                body = {"ids": part.ids, "nodes": [nodes[place].as_json() for place in part.nodes], **more}
+                places = {"ids": part.first_id, "nodes": part.nodes.start}
+                answers.append(self._ask("POST", path, body, places))
+            if len({answer["model"] for answer in answers}) == 1:
+                results = [each for answer in answers for each in answer["results"]]
+                return results, answers[0]["model"], Version(**answers[0]["graph"])
+        raise ServiceError(503, "the model was replaced during the batch")
+
+    def _ask(
+        self, method: str, path: str, body: Any = None, places: Mapping[str, int] | None = None, stored: int = 0
+    ) -> dict[str, Any]:
+        try:
+            decoded: dict[str, Any] = json.loads(self._fetch(method, path, body))
+            return decoded
+        except ServiceError as error:
+            detail = _PLACE.sub(lambda at: f"{at[1]}{at[2]}[{int(at[3]) + (places or {}).get(at[2], 0)}]", error.detail)
+            if stored:
+                detail += f"; the first {stored:,} of the batch are stored"
+            raise ServiceError(error.status, detail) from None
+
+    def _fetch(self, method: str, path: str, body: Any = None) -> bytes:
         content = None if body is None else json.dumps(body, allow_nan=False)
         for attempt in range(self._retries + 1):
             status, answer, wait = self._once(method, path, content, again=attempt < self._retries)
             if status == 200:
-                decoded: dict[str, Any] = json.loads(answer)
-                return decoded
+                return answer
             if status not in (429, 503) or attempt == self._retries:
                 raise ServiceError(status, _detail(answer))
             time.sleep(wait * (1 + attempt) / 2)
@@ -179,3 +320,45 @@ def _detail(answer: bytes) -> str:
         return str(json.loads(answer)["detail"])
     except (ValueError, KeyError, TypeError):
         return "no reason given"
+
+
+@dataclass
+class _Part:
+    """A part of a batch that fits in one request: some ids and a range of nodes."""
+
+    ids: list[str] = field(default_factory=list)
+    first_id: int = 0
+    nodes: range = range(0)
+
+
+def _parts(ids: Sequence[str], nodes: Sequence[Node]) -> Iterator[_Part]:
+    part, count, size, edges = _Part(), 0, 0, 0
+    items: list[str | Node] = [*ids, *nodes]
+    for place, item in enumerate(items):
+        more = len(item.edges) if isinstance(item, Node) else 0
+        length = len(json.dumps(item.as_json() if isinstance(item, Node) else item)) + 2
+        over = size + length > _LIMITS.max_body - _ROOM or edges + more > _LIMITS.max_edges
+        if count and (count == _LIMITS.max_nodes or over):
+            yield part
+            part, count, size, edges = _Part(first_id=place), 0, 0, 0
+        if isinstance(item, Node):
+            number = place - len(ids)
+            part.nodes = range(part.nodes.start if part.nodes else number, number + 1)
+        else:
+            part.ids.append(item)
+        count, size, edges = count + 1, size + length, edges + more
+    if count:
+        yield part
+
+
+def _blocks(lines: Iterable[Node | tuple[str, str]]) -> Iterator[bytes]:
+    """JSON lines in blocks for chunked transfer."""
+    block = bytearray()
+    for line in lines:
+        fields = line.as_json() if isinstance(line, Node) else {"source": line[0], "target": line[1]}
+        block += json.dumps(fields, allow_nan=False).encode() + b"\n"
+        if len(block) >= 1 << 16:
+            yield bytes(block)
+            block.clear()
+    if block:
+        yield bytes(block)

@@ -12,11 +12,10 @@ from starlette.responses import Response
 from graphsage.live.change import LONGEST_ID, Change, attributes_size
 from graphsage.live.listing import page_of
 from graphsage.serving import schemas
-from graphsage.serving.answers import JsonRoute, Problem, graph_version, json_response
+from graphsage.serving.answers import NDJSON, JsonRoute, Problem, graph_version, json_response
 from graphsage.serving.routes import label_names, service_of
 from graphsage.serving.service import Service
 
-NDJSON = "application/x-ndjson"
 LARGEST_PAGE = 1 << 20  # bytes of attributes in a page of nodes
 listing = APIRouter(tags=["read"], route_class=JsonRoute)
 Cursor = Annotated[str, Query(max_length=4 * LONGEST_ID, description="`next` of the page before.")]

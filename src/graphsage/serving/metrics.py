@@ -32,6 +32,7 @@ class Metrics:
         )
         self.embedded = Counter("graphsage_embedded_nodes", "Nodes embedded.", registry=self.registry)
         self.changes = Counter("graphsage_changes", "Changes made to the graph.", registry=self.registry)
+        self.ingested = Counter("graphsage_ingested_lines", "Lines of bulk loads.", ["result"], registry=self.registry)
         self.batch = Histogram(
             "graphsage_batch_nodes",
             "Nodes of a micro-batch.",

@@ -23,6 +23,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _log = logging.getLogger("graphsage.serving")
 HEALTH = ("/healthz", "/readyz")
+INGEST = "/v1/ingest"  # its body is streamed
+_PAUSE = 30.0  # seconds between two parts of a streamed body
 _READS = ("/v1/embed", "/v1/predict", "/v1/search")  # POST without changes
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
@@ -80,14 +82,16 @@ class Gate:
             if self.full:
                 self.turned_away()
                 raise AT_THE_LIMIT
-            self._check_length(scope)
+            if scope["path"] != INGEST:
+                self._check_length(scope)
         except Problem as problem:
             await _answer(send, problem, seen_of(scope))
             return
         self.waiting += 1
         try:
-            body = await self._body(receive)
-            await self._app(scope, _replay(body, receive), send)
+            streamed = scope["path"] == INGEST
+            receive = _in_time(receive) if streamed else _replay(await self._body(receive), receive)
+            await self._app(scope, receive, send)
         except Problem as problem:
             await _answer(send, problem, seen_of(scope))
         finally:
@@ -176,6 +180,19 @@ def _check_site(scope: Scope, headers: Headers) -> None:
 def _authority(address: bytes) -> bytes:
     """Host and port of an address. Ports 80 and 443 are left out: behind a proxy the scheme is unknown."""
     return address.partition(b"//")[2].lower().removesuffix(b":80").removesuffix(b":443")
+
+
+def _in_time(receive: Receive) -> Receive:
+    """The parts of a body, each of which must follow soon after the one before."""
+
+    async def part() -> Message:
+        try:
+            async with asyncio.timeout(_PAUSE):
+                return await receive()
+        except TimeoutError:
+            raise Problem(408, f"the body made a pause of more than {_PAUSE:g} seconds") from None
+
+    return part
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

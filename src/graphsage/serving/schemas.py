@@ -170,6 +170,21 @@ class NodeAnswer(Answer):
     prediction: dict[str, Any] | None
 
 
+class RefusedLine(BaseModel):
+    line: int
+    detail: str
+
+
+class Ingested(Answer):
+    """`graph` is the version that includes all stored lines."""
+
+    lines: int = Field(description="Lines that were read.")
+    nodes: int = Field(description="Lines with a node that were stored.")
+    edges: int = Field(description="Lines with an edge that were stored.")
+    refused: int
+    errors: list[RefusedLine] = Field(description="The first 100 refused lines, and why.")
+
+
 class ListedNode(BaseModel):
     id: str
     label: str | list[str] | None
