@@ -90,6 +90,11 @@ def test_the_canvas_can_be_used_with_the_keyboard(page: Any) -> None:
     page.keyboard.press("0")
     page.keyboard.press("Enter")
     page.wait_for_selector("#chosen")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#chosen", state="detached")
+    assert page.text_content("#welcome").endswith("nodes in 3 classes")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "search"
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=["phone"])
@@ -126,3 +131,143 @@ def test_the_description_of_the_api_can_be_read(page: Any, address: str) -> None
     page.wait_for_selector("details summary code")
     paths = page.locator("details summary code").all_text_contents()
     assert {"/v1/embed", "/v1/predict", "/v1/search", "/v1/nodes", "/v1/edges", "/healthz"} <= {*paths}
+
+
+def test_a_search_finds_words_of_the_text_and_says_when_nothing_matches(page: Any) -> None:
+    page.fill("#search", "TOPOLOGY item 2")
+    page.wait_for_selector("#matches li small")
+    assert page.text_content("#matches li") == "node-2about topology item 2"
+    page.fill("#search", "<i>nothing</i>")
+    page.wait_for_selector("#no-match:not(:empty)")
+    assert page.text_content("#no-match") == "No match: no node has “<i>nothing</i>” in its name or its text."
+    assert page.is_hidden("#matches")
+
+
+def test_names_of_classes_are_on_the_map_and_none_covers_another(page: Any) -> None:
+    visible = "[...document.querySelectorAll('#names span')].filter((label) => label.style.visibility === 'visible')"
+    page.wait_for_function(f"{visible}.length")
+    boxes = page.evaluate(f"{visible}.map((label) => [label.textContent, label.getBoundingClientRect().toJSON()])")
+    assert {name for name, _ in boxes} <= {"algebra", "logic", "topology"}
+    for place, (_, a) in enumerate(boxes):
+        for _, b in boxes[:place]:
+            apart = (
+                a["right"] <= b["left"] or b["right"] <= a["left"] or a["bottom"] <= b["top"] or b["bottom"] <= a["top"]
+            )
+            assert apart
+
+
+SCHEMES = [{"viewport": {"width": 900, "height": 700}, "color_scheme": scheme} for scheme in ("light", "dark")]
+
+
+@pytest.mark.parametrize("page", SCHEMES, indirect=True, ids=["light", "dark"])
+def test_the_chosen_node_its_nearest_and_its_neighbors_look_different(page: Any) -> None:
+    """Each mark has at least three times the background's contrast, and no two marks share color and shape."""
+    page.evaluate("window.graphsageMap.view.showAll()")
+    seen = page.evaluate("""async () => {
+        const { points, view } = window.graphsageMap;
+        const far = { chosen: points.put('a', -0.8, 0.9, 0), near: points.put('b', 0, 0.9, 0),
+            joined: points.put('c', 0.8, 0.9, 0) };
+        view.refresh(); view.mark({ chosen: [far.chosen], near: [far.near], joined: [far.joined] }); view.paint();
+        const ratio = devicePixelRatio, [w, h] = [view.canvas.width, view.canvas.height];
+        const pixels = view.regl.read();
+        const around = (i) => { const [px, py] = view.pixel(points.xy[2 * i], points.xy[2 * i + 1]); const found = [];
+            for (let b = -16; b <= 16; b++) for (let a = -16; a <= 16; a++) {
+                const at = ((h - 1 - Math.round(py * ratio) + b) * w + Math.round(px * ratio) + a) * 4;
+                found.push([...pixels.slice(at, at + 3)]); }
+            return found; };
+        for (const id of ['a', 'b', 'c']) points.remove(id);
+        const marks = Object.fromEntries(Object.entries(far).map(([name, i]) => [name, around(i)]));
+        return { ...marks, back: [...pixels.slice(0, 3)] };
+    }""")
+
+    def luminance(rgb: list[int]) -> float:
+        linear = [v / 255 / 12.92 if v <= 10 else ((v / 255 + 0.055) / 1.055) ** 2.4 for v in rgb]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    def contrast(rgb: list[int]) -> float:
+        a, b = sorted((luminance(rgb), luminance(seen["back"])))
+        return (b + 0.05) / (a + 0.05)
+
+    shapes = {name: [contrast(rgb) >= 3 for rgb in seen[name]] for name in ("chosen", "near", "joined")}
+    assert all(sum(shape) > 40 for shape in shapes.values()), "a mark is hard to see"
+    for one, other in (("chosen", "near"), ("near", "joined"), ("chosen", "joined")):
+        assert sum(a != b for a, b in zip(shapes[one], shapes[other], strict=True)) > 40, f"{one} looks like {other}"
+
+
+def test_the_legend_is_open_and_shows_one_class_alone(page: Any) -> None:
+    assert page.is_visible("#legend button")
+    page.click("#legend button >> nth=1")
+    shown = page.evaluate("""() => { const { points } = window.graphsageMap;
+        return [...points.shown.slice(0, points.count)].map((v, i) => [v, points.color[i]]); }""")
+    assert {color for value, color in shown if value == 1} == {1}
+    assert page.get_attribute("#legend button >> nth=1", "aria-pressed") == "true"
+    page.click("#legend button >> nth=1")
+
+
+def test_points_are_colored_by_an_attribute(page: Any) -> None:
+    by_class = page.evaluate("[...window.graphsageMap.points.color.slice(0, 30)]")
+    page.select_option("#color-by", "size")
+    page.wait_for_selector("#ramp:not([hidden])")
+    assert page.text_content("#legend-title") == "size"
+    assert page.locator("#ramp span").all_text_contents()[::2] == ["0", "4"]
+    color = "(id) => { const { points } = window.graphsageMap; return points.color[points.place.get(id)]; }"
+    least, large, unknown = (page.evaluate(color, id) for id in ("node-5", "node-4", "node-11"))
+    assert least < large < 255
+    assert unknown == 65535
+    assert "unknown" in page.text_content("#legend")
+    page.select_option("#color-by", "")
+    page.wait_for_selector("#ramp", state="hidden")
+    assert page.evaluate("[...window.graphsageMap.points.color.slice(0, 30)]") == by_class
+
+
+def test_a_link_shows_the_same_view_again(page: Any, address: str) -> None:
+    page.select_option("#color-by", "size")
+    page.wait_for_selector("#ramp:not([hidden])")
+    page.evaluate("window.graphsageMap.view.go([0.25, -0.5, 3])")
+    page.fill("#search", "node-7")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#chosen")
+    page.evaluate("window.graphsageMap.view.go([0.25, -0.5, 3])")
+    page.wait_for_function("location.hash.includes('node=node-7') && location.hash.includes('at=0.2500')")
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_function("window.graphsageMap && window.graphsageMap.chosen === 'node-7'")
+    page.wait_for_selector("#chosen")
+    view = page.evaluate("[...window.graphsageMap.view.center, window.graphsageMap.view.zoom]")
+    assert view == [0.25, -0.5, 3]
+    assert page.input_value("#color-by") == "size"
+    page.goto(f"{address}/#at=no,number,here&node=nobody&color=nothing&only=-3")
+    page.wait_for_function("document.getElementById('details').textContent.includes('nobodyThere is no such node.')")
+    assert page.evaluate("window.graphsageMap.only") is None
+
+
+def test_the_page_says_when_the_service_is_gone_and_when_it_is_back(page: Any) -> None:
+    page.wait_for_function("document.getElementById('count-nodes').textContent !== '–'")
+    page.route("**/v1/**", lambda route: route.abort())
+    page.wait_for_selector("#trouble:not([hidden])")
+    assert "The service does not answer. The map is that of " in page.text_content("#trouble")
+    page.unroute("**/v1/**")
+    page.wait_for_selector("#trouble", state="hidden")
+
+
+def test_without_webgl_search_and_details_work(browser: Any, address: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
+    page.goto(address)
+    page.wait_for_function("document.getElementById('message').textContent.includes('needs WebGL')")
+    page.wait_for_function("window.graphsageMap")
+    page.fill("#search", "node-2")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#chosen")
+    assert "Nearest by embedding" in page.text_content("#details")
+    context.close()
+
+
+def test_every_control_has_a_name(page: Any) -> None:
+    nameless = page.evaluate("""() => [...document.querySelectorAll('button, input, select, textarea, canvas')]
+        .filter((each) => !each.getAttribute('aria-label') && !each.textContent.trim() && !each.labels?.length)
+        .map((each) => each.outerHTML)""")
+    assert nameless == []
+    assert page.get_attribute("#map", "aria-label").startswith("Map of ")

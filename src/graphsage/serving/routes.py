@@ -23,6 +23,7 @@ from graphsage.serving import schemas
 from graphsage.serving.answers import JsonRoute, Problem, changed, graph_version, json_response, retry, stamp, vectors
 from graphsage.serving.batcher import Answer, Job, NewNode
 from graphsage.serving.index import SearchIndex
+from graphsage.serving.map_attributes import COLORED_NODES, containing, offered, values_of
 from graphsage.serving.observation import seen_of
 from graphsage.serving.preconditions import etag, expected_of, is_known, refuse_conditions
 from graphsage.serving.served_model import ServedModel
@@ -342,6 +343,37 @@ async def map_changes(request: Request, since: Annotated[int, Query(ge=0, le=2**
     if drawn is None:
         raise retry(503, "the map is being drawn")
     return {**drawn.since(since), "classes": list(drawn.classes), "method": drawn.method, "coming": drawn.coming}
+
+
+@admin.get("/v1/map/attributes")
+async def map_attributes(request: Request) -> dict[str, Any]:
+    """Attributes that the map's points can be colored by."""
+    types = await run_in_threadpool(lambda: offered(service_of(request).live.frozen()[0]))
+    shown = {name: "number" if type == "degree" else type for name, type in types.items()}
+    return {"attributes": [{"name": name, "type": type} for name, type in shown.items()]}
+
+
+@admin.get("/v1/map/values")
+async def map_values(request: Request, attribute: Annotated[str, Query(max_length=512)]) -> Response:
+    """One value per node of an attribute that points can be colored by."""
+    live = service_of(request).live
+    if live.num_nodes > COLORED_NODES:
+        raise Problem(422, f"points are colored by attributes up to {COLORED_NODES:,} nodes")
+    found = await run_in_threadpool(lambda: values_of(live.frozen()[0], attribute))
+    if found is None:
+        raise Problem(404, "points cannot be colored by this attribute")
+    return json_response(found)
+
+
+@admin.get("/v1/map/find")
+async def map_find(
+    request: Request,
+    text: Annotated[str, Query(min_length=1, max_length=200)],
+    k: Annotated[int, Query(ge=1, le=100)] = 12,
+) -> Response:
+    """Nodes whose attributes contain a text."""
+    live = service_of(request).live
+    return json_response(await run_in_threadpool(lambda: containing(live.frozen()[0], text, k)))
 
 
 @admin.post("/v1/admin/reload")

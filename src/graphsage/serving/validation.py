@@ -6,7 +6,21 @@ from typing import Any
 from graphsage.live.change import LARGEST_ATTRIBUTES
 from graphsage.serving import schemas
 
-_FIELDS = {"body", "query", "path", "neighbors", "since", "limit", "cursor", "prefix", "attributes", "features"}.union(
+_FIELDS = {
+    "body",
+    "query",
+    "path",
+    "neighbors",
+    "since",
+    "limit",
+    "cursor",
+    "prefix",
+    "attributes",
+    "features",
+    "attribute",
+    "text",
+    "k",
+}.union(
     *(
         each.model_fields
         for each in vars(schemas).values()

@@ -1,6 +1,7 @@
 // The service, as the page asks it.
 
 export class Refused extends Error {}
+export class Gone extends Error {}
 
 async function ask(method, path, body) {
   const options = { method, headers: {} };
@@ -8,7 +9,7 @@ async function ask(method, path, body) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
   }
-  const answer = await fetch(path, options);
+  const answer = await fetch(path, options).catch(() => { throw new Gone("The service does not answer."); });
   if (!answer.ok) {
     const problem = await answer.json().catch(() => ({}));
     const error = new Refused(problem.detail || `the service answered ${answer.status}`);
@@ -27,6 +28,10 @@ export const nearest = (what) => json("POST", "/v1/search", { k: 12, ...what });
 export const predict = (node) => json("POST", "/v1/predict", { nodes: [node] });
 export const put = (node) => json("PUT", "/v1/nodes", { nodes: [node] });
 export const changes = (since) => json("GET", `/v1/map/changes?since=${since}`);
+
+export const attributes = () => json("GET", "/v1/map/attributes");
+export const values = (name) => json("GET", `/v1/map/values?attribute=${encodeURIComponent(name)}`);
+export const find = (text) => json("GET", `/v1/map/find?text=${encodeURIComponent(text)}`);
 
 // The packed map: count, x, y, color, then the ids.
 export async function points() {

@@ -1,22 +1,14 @@
 // The canvas: draws points and lines with regl, and turns pointers, wheels and keys into places.
 
+import { UNKNOWN, category } from "/static/colors.js";
+
 const PALETTE = 256;
-
-export function color(number, dark) {
-  if (number >= 65535) return dark ? [0.55, 0.6, 0.63] : [0.5, 0.54, 0.57];
-  const hue = (number * 137.508) % 360;
-  const light = (dark ? 62 : 44) + ((number % 3) - 1) * 8;
-  return hsl(hue, 62, light);
-}
-
-function hsl(h, s, l) {
-  const a = (s / 100) * Math.min(l / 100, 1 - l / 100);
-  const part = (n) => {
-    const k = (n + h / 30) % 12;
-    return l / 100 - a * Math.max(-1, Math.min(k - 3, 9 - k, 1));
-  };
-  return [part(0), part(8), part(4)];
-}
+const WHOLE = 0.9; // the zoom that shows everything
+const SHAPES = { disc: 0, ring: 1, diamond: 2 };
+const INK = {
+  light: { chosen: [0.05, 0.07, 0.09], near: [0.0, 0.32, 0.75], joined: [0.75, 0.22, 0.0], back: [0.953, 0.957, 0.957] },
+  dark: { chosen: [1, 1, 1], near: [0.45, 0.78, 1], joined: [1, 0.66, 0.3], back: [0.063, 0.075, 0.082] },
+};
 
 export class MapView {
   constructor(canvas, points, onHover, onPick) {
@@ -24,10 +16,11 @@ export class MapView {
     this.points = points;
     this.onHover = onHover;
     this.onPick = onPick;
+    this.onDraw = () => {};
     this.center = [0, 0];
-    this.zoom = 0.8;
-    this.marked = [];
-    this.lines = [];
+    this.zoom = WHOLE;
+    this.marks = { chosen: [], near: [], joined: [] };
+    this.palette = category;
     this.regl = window.createREGL({ canvas, attributes: { antialias: true, alpha: false } });
     this.dark = window.matchMedia("(prefers-color-scheme: dark)");
     this.dark.addEventListener("change", () => this.repaint());
@@ -39,10 +32,10 @@ export class MapView {
 
   setup() {
     const regl = this.regl;
-    this.palette = regl.texture({ width: PALETTE, height: 1, min: "nearest", mag: "nearest" });
+    this.texture = regl.texture({ width: PALETTE, height: 1, min: "nearest", mag: "nearest" });
     this.buffers = { xy: regl.buffer(4), color: regl.buffer(4), shown: regl.buffer(4) };
     const uniforms = { center: regl.prop("center"), scale: regl.prop("scale"), size: regl.prop("size"),
-      palette: this.palette, alpha: regl.prop("alpha") };
+      palette: this.texture, alpha: regl.prop("alpha"), shape: regl.prop("shape"), ink: regl.prop("ink") };
     const vert = `precision highp float;
       attribute vec2 xy; attribute float color, shown;
       uniform vec2 center, scale; uniform float size; varying float number, seen;
@@ -50,12 +43,18 @@ export class MapView {
         gl_Position = vec4((xy - center) * scale, 0.0, 1.0);
         gl_PointSize = shown > 0.0 ? size * (shown < 1.0 ? 0.6 : 1.0) : 0.0; number = color; seen = shown; }`;
     const frag = `precision highp float;
-      varying float number, seen; uniform sampler2D palette; uniform float alpha;
+      varying float number, seen; uniform sampler2D palette; uniform float alpha, shape; uniform vec4 ink;
       void main() {
-        float r = length(gl_PointCoord - 0.5);
+        vec2 from = abs(gl_PointCoord - 0.5);
+        float r = shape > 1.5 ? (from.x + from.y) * 0.98 : length(from);
         if (r > 0.5 || seen <= 0.0) discard;
+        if (shape > 0.5) {
+          float band = (1.0 - smoothstep(0.44, 0.5, r)) * smoothstep(0.27, 0.33, r);
+          gl_FragColor = vec4(ink.rgb, 1.0) * band * ink.a;
+          return;
+        }
         float at = number >= 65535.0 ? 255.0 : mod(number, 255.0);
-        vec3 c = texture2D(palette, vec2((at + 0.5) / 256.0, 0.5)).rgb;
+        vec3 c = ink.a > 0.0 ? ink.rgb : texture2D(palette, vec2((at + 0.5) / 256.0, 0.5)).rgb;
         float edge = 1.0 - smoothstep(0.40, 0.5, r);
         gl_FragColor = vec4(c, 1.0) * edge * alpha * (seen < 1.0 ? 0.12 : 1.0); }`;
     const blend = { enable: true, func: { src: "one", dst: "one minus src alpha" } };
@@ -74,10 +73,10 @@ export class MapView {
   repaint() {
     const data = new Uint8Array(PALETTE * 4);
     for (let i = 0; i < PALETTE; i++) {
-      const [r, g, b] = color(i === PALETTE - 1 ? 65535 : i, this.dark.matches);
+      const [r, g, b] = this.palette(i === PALETTE - 1 ? UNKNOWN : i, this.dark.matches);
       data.set([r * 255, g * 255, b * 255, 255], i * 4);
     }
-    this.palette({ width: PALETTE, height: 1, data, min: "nearest", mag: "nearest" });
+    this.texture({ width: PALETTE, height: 1, data, min: "nearest", mag: "nearest" });
     this.refresh();
   }
 
@@ -90,11 +89,9 @@ export class MapView {
     this.draw();
   }
 
-  // Emphasize points, the first of them most, with lines from it to those in `joined`.
-  mark(numbers, joined = []) {
-    const xy = this.points.xy;
-    this.marked = numbers;
-    this.lines = joined.flatMap((i) => [[xy[2 * numbers[0]], xy[2 * numbers[0] + 1]], [xy[2 * i], xy[2 * i + 1]]]);
+  // Marks: the chosen node, its nearest nodes, and its neighbors, which lines join to it. Other points fade.
+  mark({ chosen = [], near = [], joined = [] } = {}) {
+    this.marks = { chosen, near, joined };
     this.draw();
   }
 
@@ -118,24 +115,30 @@ export class MapView {
     this.canvas.width = Math.max(1, Math.round(this.canvas.clientWidth * ratio));
     this.canvas.height = Math.max(1, Math.round(this.canvas.clientHeight * ratio));
     this.regl.poll();
-    const dark = this.dark.matches;
-    this.regl.clear({ color: dark ? [0.063, 0.075, 0.082, 1] : [0.953, 0.957, 0.957, 1] });
-    const at = { center: this.center, scale: this.scale };
-    const many = this.points.count > 50000 ? 0.7 : 1;
-    const size = Math.min(12, Math.max(2, 3.4 * many * Math.sqrt(this.zoom))) * ratio;
-    this.drawPoints({ ...at, ...this.buffers, size, alpha: 0.82, count: this.points.count });
-    if (this.lines.length) {
-      const ink = dark ? [0.4, 0.4, 0.4, 0.4] : [0.16, 0.16, 0.16, 0.35];
-      this.drawLines({ ...at, xy: this.lines, ink, count: this.lines.length });
+    const ink = INK[this.dark.matches ? "dark" : "light"];
+    this.regl.clear({ color: [...ink.back, 1] });
+    const at = { center: this.center, scale: this.scale, shape: SHAPES.disc, ink: [0, 0, 0, 0] };
+    const many = this.points.count > 50000 ? 0.7 : this.points.count < 2000 ? 1.7 : 1;
+    const size = Math.min(14, Math.max(2, 3.4 * many * Math.sqrt(this.zoom))) * ratio;
+    const { chosen, near, joined } = this.marks;
+    const marked = chosen.length + near.length + joined.length > 0;
+    this.drawPoints({ ...at, ...this.buffers, size, alpha: marked ? 0.4 : 0.85, count: this.points.count });
+    const { xy, color } = this.points;
+    const spot = (i) => [xy[2 * i], xy[2 * i + 1]];
+    const of = (list) => ({ xy: list.map(spot), color: list.map((i) => color[i]), shown: list.map(() => 1), count: list.length });
+    if (chosen.length && joined.length) {
+      const ends = joined.flatMap((i) => [spot(chosen[0]), spot(i)]);
+      this.drawLines({ ...at, xy: ends, ink: [...ink.joined.map((v) => v * 0.55), 0.55], count: ends.length });
     }
-    if (this.marked.length) {
-      const of = (numbers) => ({ xy: numbers.map((i) => [this.points.xy[2 * i], this.points.xy[2 * i + 1]]),
-        color: numbers.map((i) => this.points.color[i]), shown: numbers.map(() => 1), count: numbers.length });
-      this.drawPoints({ ...at, ...of(this.marked), size: size + 5 * ratio, alpha: 1 });
-      const ring = { ...of(this.marked.slice(0, 1)), color: [65535] };
-      this.drawPoints({ ...at, ...ring, size: size + 14 * ratio, alpha: 1 });
-      this.drawPoints({ ...at, ...of(this.marked.slice(0, 1)), size: size + 9 * ratio, alpha: 1 });
-    }
+    const large = Math.max(size, 5 * ratio);
+    const draw = (list, more, extra) => list.length && this.drawPoints({ ...at, ...of(list), size: large + more * ratio, alpha: 1, ...extra });
+    draw([...joined, ...near], 2, {});
+    draw(joined, 13, { shape: SHAPES.diamond, ink: [...ink.joined, 1] });
+    draw(near, 9, { shape: SHAPES.ring, ink: [...ink.near, 1] });
+    draw(chosen, 18, { ink: [...ink.back, 1] });
+    draw(chosen, 18, { shape: SHAPES.ring, ink: [...ink.chosen, 1] });
+    draw(chosen, 6, {});
+    this.onDraw(this);
     this.frame = performance.now() - began;
   }
 
@@ -179,9 +182,15 @@ export class MapView {
     this.draw();
   }
 
+  go([x, y, zoom]) {
+    this.center = [x, y];
+    this.zoom = Math.max(0.4, Math.min(400, zoom));
+    this.draw();
+  }
+
   showAll() {
     this.center = [0, 0];
-    this.zoom = 0.8;
+    this.zoom = WHOLE;
     this.draw();
   }
 
@@ -224,7 +233,7 @@ export class MapView {
       const does = { ArrowLeft: () => this.moveBy(w / 10, 0), ArrowRight: () => this.moveBy(-w / 10, 0),
         ArrowUp: () => this.moveBy(0, h / 10), ArrowDown: () => this.moveBy(0, -h / 10),
         "+": () => this.zoomBy(1.4), "=": () => this.zoomBy(1.4), "-": () => this.zoomBy(1 / 1.4),
-        0: () => this.showAll(), Enter: () => this.onPick(this.at(w / 2, h / 2, Math.max(w, h) / 4)) }[event.key];
+        0: () => this.showAll(), Escape: () => this.onPick(-1), Enter: () => this.onPick(this.at(w / 2, h / 2, Math.max(w, h) / 4)) }[event.key];
       if (does) {
         event.preventDefault();
         does();

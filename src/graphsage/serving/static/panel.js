@@ -1,5 +1,7 @@
 // What is said about a node. Everything is set as text: nothing that a node is called can be markup.
 
+import { readable } from "/static/colors.js";
+
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -15,7 +17,7 @@ function bars(prediction) {
   const best = Object.entries(prediction.probabilities).slice(0, 6);
   return element("ul", { class: "bars" }, ...best.map(([name, p]) =>
     element("li", { style: { "--share": `${(p * 100).toFixed(1)}%` } },
-      element("span", {}, name), element("span", {}, `${(p * 100).toFixed(1)} %`))));
+      element("span", {}, readable(name)), element("span", {}, `${(p * 100).toFixed(1)} %`))));
 }
 
 function chips(names, choose, notes = []) {
@@ -32,15 +34,19 @@ function attributes(said) {
   return list;
 }
 
+function heading(text, sign) {
+  return element("h3", {}, element("span", { class: `sign ${sign}`, "aria-hidden": "true" }), text);
+}
+
 export function showNode(place, node, near, choose) {
-  const label = Array.isArray(node.label) ? node.label.join(", ") : node.label;
+  const label = [node.label || []].flat().map(readable).join(", ");
   const parts = [element("h2", { id: "chosen" }, node.id)];
   if (label) parts.push(element("p", {}, `Class: ${label}`));
   if (node.prediction) parts.push(element("h3", {}, "Prediction"), bars(node.prediction));
-  if (near) parts.push(element("h3", {}, "Nearest by embedding"),
+  if (near) parts.push(heading("Nearest by embedding", "near"),
     chips(near.results.map((r) => r.id), choose, near.results.map((r) => `cosine ${r.cosine.toFixed(3)}`)));
   const more = node.degree > node.neighbors.length ? `, ${node.neighbors.length} shown` : "";
-  parts.push(element("h3", {}, `Neighbors (${node.degree}${more})`), chips(node.neighbors, choose));
+  parts.push(heading(`Neighbors (${node.degree}${more})`, "joined"), chips(node.neighbors, choose));
   if (Object.keys(node.attributes).length) parts.push(element("h3", {}, "Attributes"), attributes(node.attributes));
   place.replaceChildren(...parts);
 }
@@ -48,7 +54,7 @@ export function showNode(place, node, near, choose) {
 export function showTry(place, prediction, near, choose) {
   const parts = [element("h2", { id: "chosen" }, "A node that is not stored")];
   if (prediction) parts.push(element("h3", {}, "Prediction"), bars(prediction));
-  parts.push(element("h3", {}, "Nearest by embedding"),
+  parts.push(heading("Nearest by embedding", "near"),
     chips(near.results.map((r) => r.id), choose, near.results.map((r) => `cosine ${r.cosine.toFixed(3)}`)));
   place.replaceChildren(...parts);
 }

@@ -7,7 +7,9 @@ export class Points {
   constructor({ x, y, color, ids }) {
     const room = Math.max(1024, ids.length * 2);
     this.xy = new Float32Array(room * 2);
-    this.color = new Float32Array(room);
+    this.kind = new Float32Array(room); // number of the class
+    this.color = new Float32Array(room); // number of the color
+    this.colorOf = (i) => this.kind[i];
     this.shown = new Float32Array(room).fill(1);
     this.ids = [];
     this.place = new Map();
@@ -20,7 +22,7 @@ export class Points {
   }
 
   // Add or move a point; its number.
-  put(id, x, y, color) {
+  put(id, x, y, kind) {
     let i = this.place.get(id);
     if (i === undefined) {
       i = this.ids.length;
@@ -32,7 +34,8 @@ export class Points {
     }
     this.xy[2 * i] = x;
     this.xy[2 * i + 1] = y;
-    this.color[i] = color;
+    this.kind[i] = kind;
+    this.color[i] = this.colorOf(i);
     this.shown[i] = 1;
     const cell = this.cell(x, y);
     if (!this.cells.has(cell)) this.cells.set(cell, []);
@@ -49,6 +52,12 @@ export class Points {
     this.ids[i] = null;
   }
 
+  // Color all points by `colorOf(i)`, also those that come later.
+  paint(colorOf) {
+    this.colorOf = colorOf;
+    for (let i = 0; i < this.count; i++) this.color[i] = colorOf(i);
+  }
+
   leave(i) {
     const list = this.cells.get(this.cell(this.xy[2 * i], this.xy[2 * i + 1]));
     if (list) list.splice(list.indexOf(i), 1);
@@ -61,6 +70,7 @@ export class Points {
       return made;
     };
     this.xy = bigger(this.xy, this.xy.length * 2);
+    this.kind = bigger(this.kind, this.kind.length * 2);
     this.color = bigger(this.color, this.color.length * 2);
     this.shown = bigger(this.shown, this.shown.length * 2);
   }

@@ -1,21 +1,30 @@
-// The search box: a combobox that the keyboard can use.
+// The search box: a combobox that the keyboard can use. Names match at once; texts are looked up a moment later.
 
 import { element } from "/static/panel.js";
 
-export function connectSearch(input, list, matching, choose) {
-  let names = [];
+// `matching(text)` gives names; `find(text)` promises [{ id, text }] of nodes whose attributes contain the text.
+export function connectSearch(input, list, note, matching, find, choose) {
+  let found = [];
   let active = -1;
+  let timer = 0;
 
   const show = () => {
-    list.replaceChildren(...names.map((name, i) => element("li", { role: "option", id: `match-${i}`,
-      "aria-selected": String(i === active), onclick: () => pick(name) }, name)));
-    list.hidden = !names.length;
-    input.setAttribute("aria-expanded", String(names.length > 0));
-    if (active >= 0) input.setAttribute("aria-activedescendant", `match-${active}`);
-    else input.removeAttribute("aria-activedescendant");
+    list.replaceChildren(...found.map(({ id, text }, i) => element("li", { role: "option", id: `match-${i}`,
+      "aria-selected": String(i === active), onclick: () => pick(id) },
+    element("span", {}, id), ...(text ? [element("small", {}, text)] : []))));
+    list.hidden = !found.length;
+    input.setAttribute("aria-expanded", String(found.length > 0));
+    if (active >= 0) {
+      input.setAttribute("aria-activedescendant", `match-${active}`);
+      list.children[active].scrollIntoView({ block: "nearest" });
+    } else {
+      input.removeAttribute("aria-activedescendant");
+    }
   };
   const close = () => {
-    [names, active] = [[], -1];
+    clearTimeout(timer);
+    [found, active] = [[], -1];
+    note.textContent = "";
     show();
   };
   const pick = (name) => {
@@ -23,19 +32,30 @@ export function connectSearch(input, list, matching, choose) {
     close();
     choose(name);
   };
+  const look = async (text) => {
+    const more = await find(text).catch(() => []);
+    if (input.value.trim() !== text || document.activeElement !== input) return;
+    const known = new Set(found.map((each) => each.id));
+    found = [...found, ...more.filter((each) => !known.has(each.id))];
+    if (!found.length) note.textContent = `No match: no node has “${text}” in its name or its text.`;
+    show();
+  };
 
   input.addEventListener("input", () => {
+    clearTimeout(timer);
     const text = input.value.trim();
-    [names, active] = [text ? matching(text) : [], -1];
+    [found, active] = [text ? matching(text).map((id) => ({ id })) : [], -1];
+    note.textContent = "";
     show();
+    if (text) timer = setTimeout(look, 250, text);
   });
   input.addEventListener("keydown", (event) => {
     if (event.key === "Escape") return close();
-    if (event.key === "Enter" && names.length) return pick(names[Math.max(active, 0)]);
+    if (event.key === "Enter" && found.length) return pick(found[Math.max(active, 0)].id);
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step && names.length) {
+    if (step && found.length) {
       event.preventDefault();
-      active = (active + step + names.length) % names.length;
+      active = active < 0 && step < 0 ? found.length - 1 : (active + step + found.length) % found.length;
       show();
     }
   });
