@@ -146,7 +146,10 @@ def test_run_toml_repeats_the_run(graphsage: Command, data: Path, tmp_path: Path
     assert weights(tmp_path / "a") == weights(tmp_path / "b")
 
 
-@pytest.mark.parametrize(("words", "reported"), [(["--patience", "1"], 0.9), ([], 0.8)])
+@pytest.mark.parametrize(
+    ("words", "reported"),
+    [(["--patience", "1"], 0.9), ([], 0.9), (["--form", "paper"], 0.8), (["--keep-weights", "last"], 0.8)],
+)
 def test_the_score_reported_is_that_of_the_weights_kept(
     graphsage: Command, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], reported: float
 ) -> None:

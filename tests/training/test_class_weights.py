@@ -59,7 +59,7 @@ def test_weights_of_equal_classes_change_no_bit_of_the_model(multilabel: bool) -
     kinds = torch.zeros(graph.num_nodes, dtype=torch.int64)
     kinds[train_nodes[::2]] = 1  # 36 nodes of each kind
     graph = graph.replace(labels=torch.nn.functional.one_hot(kinds, 2).to(torch.uint8) if multilabel else kinds)
-    one, two = (train(graph, split, **SMALL, class_weights=rule) for rule in ("equal", "balanced"))
+    one, two = (train(graph, split, **SMALL, keep_weights="last", class_weights=rule) for rule in ("equal", "balanced"))
     assert torch.equal(one.embed(), two.embed())
     assert torch.equal(one.predict_proba(), two.predict_proba())
 
@@ -86,6 +86,6 @@ def test_balanced_weights_raise_the_recall_of_a_rare_class() -> None:
     graph = graph.replace(labels=rare.long(), features=noisy)
     recalls = []
     for rule in ("equal", "balanced"):
-        model = train(graph, split, **{**SMALL, "epochs": 6}, class_weights=rule)
+        model = train(graph, split, **{**SMALL, "epochs": 6}, keep_weights="last", class_weights=rule)
         recalls.append(float((model.predict()[rare] == 1).float().mean()))
     assert recalls[1] > recalls[0] + 0.3

@@ -221,10 +221,24 @@ def test_settings_with_an_effect_are_no_warning() -> None:
     assert not gs.Config(aggregator="pool", hidden_dim=7, depth=2).without_effect()
 
 
-def test_patience_without_validation_nodes_is_refused() -> None:
+@pytest.mark.parametrize("asked", [{"patience": 2}, {"keep_weights": "best"}])
+def test_a_choice_by_validation_without_validation_nodes_is_refused(asked: dict) -> None:
     graph = planted_graph()
-    with pytest.raises(ConfigError, match="the split has no labeled validation node"):
-        gs.train(graph, gs.Split.random(120, (0.8, 0.0, 0.2), 0), patience=2, **SMALL)
+    with pytest.raises(ConfigError, match=f"{next(iter(asked))} .*the split has no labeled validation node"):
+        gs.train(graph, gs.Split.random(120, (0.8, 0.0, 0.2), 0), **asked, **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("share", "found"), [(0.0, "no labeled validation node"), (0.05, "6 labeled validation nodes")]
+)
+def test_too_few_validation_nodes_keep_the_last_weights_and_say_so(share: float, found: str) -> None:
+    graph, notes = planted_graph(), list[str]()
+    split = gs.Split.random(120, (0.8 - share, share, 0.2), 0)
+    model = gs.train(graph, split, on_note=notes.append, **SMALL)
+    assert [note for note in notes if found in note and "last weights are kept" in note]
+    assert model.about["training"]["kept_epoch"] == SMALL["epochs"]
+    last = gs.train(graph, split, keep_weights="last", on_note=notes.append, **SMALL)
+    assert torch.equal(model.encoder.layer(1).weight.weight, last.encoder.layer(1).weight.weight)
 
 
 def test_validation_f1_of_zero_is_explained_at_the_third_epoch() -> None:

@@ -80,6 +80,8 @@ DEFAULTS = {
     "objective": "equation-1",
     "max_degree": "unlimited; 128 with --form",
     "cap": "off; row with --form or --max-degree",
+    "keep_weights": "best; with --form last, or best with --patience",
+    "metric": "micro-f1; macro-f1 with --class-weights",
 }
 
 
@@ -415,7 +417,7 @@ def _report(
     out: Path, data: "Dataset", split: str, model: "Model", json: bool, yardsticks: list[dict[str, Any]] | None
 ) -> None:
     done = model.about["training"]
-    score = done["best_val_score"] if model.about["config"]["patience"] else _last_score(out)
+    score = done["val_score"]
     if json:
         facts = {"run": str(out), "data": data.name, "split": split, "task": model.about["config"]["task"]}
         facts |= {"seed": model.seed, "steps": done["steps"], "seconds": done["seconds"]}
@@ -423,18 +425,9 @@ def _report(
         facts |= {"yardsticks": yardsticks} if model.head is None else {}
         print_json(facts)
     else:
-        shown = (
-            ""
-            if score is None
-            else f", validation {METRICS[done['metric']].title} {METRICS[done['metric']].shown(score)}"
-        )
+        shown, metric = "", METRICS[done["metric"] or "micro-f1"]
+        if score is not None:
+            shown = f", validation {metric.title} {metric.shown(score)} (epoch {done['kept_epoch']})"
         print(f"{done['steps']:,} steps in {done['seconds']:.1f} s{shown}; the model is in {out}")
         if yardsticks is not None:
             print_yardsticks(yardsticks, "val", "test")
-
-
-def _last_score(out: Path) -> float | None:
-    """Of the weights that were kept, unless early stopping went back to better ones."""
-    lines = (out / "log.jsonl").read_text(encoding="utf-8").splitlines()
-    score: float | None = json_text.loads(lines[-1])["val_score"] if lines else None
-    return score

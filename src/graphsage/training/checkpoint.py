@@ -29,13 +29,14 @@ class TrainingState:
     """Sum of this epoch's losses so far."""
     loss_steps: int = 0
     best_score: float | None = None
+    last_score: float | None = None
     best_epoch: int = 0
     seconds: float = 0.0
     """Time spent training up to the last checkpoint, over all sessions."""
     stopped: bool = False
     """Early stopping ended the run."""
     best: dict[str, Tensor] = field(default_factory=dict)
-    """The best weights so far, if early stopping is on."""
+    """The best weights so far, if they are to be kept."""
 
 
 def save_checkpoint(folder: Path, module: nn.Module, optimizer: Adam, state: TrainingState, identity: str) -> None:

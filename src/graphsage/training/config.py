@@ -98,6 +98,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "class_weights": ("equal", "sqrt", "balanced"),
     "schedule": ("constant", "cosine"),
     "loss": ("mse", "mae", "huber"),
+    "keep_weights": ("best", "last"),
 }
 """The values of settings that have a fixed list of them."""
 
@@ -183,7 +184,9 @@ class Config:
     clip: float | None = None
     """Clip each gradient entry to this size; 0 does not clip."""
     patience: int | None = None
-    """Stop after this many epochs without a better validation score, and keep the best weights."""
+    """Stop after this many epochs without a better validation score. 0 never stops."""
+    keep_weights: str | None = None
+    """Keep the weights of the epoch with the best validation score (best), or the last ones (last)."""
     metric: str | None = None
     """Validation score that chooses weights and settings: micro-f1, macro-f1, accuracy, loss, auc or ap; for regression
     r2, rmse or mae."""
@@ -229,9 +232,9 @@ class Config:
                 f"{setting('sample_sizes')} must hold one number for each of the {self.num_layers} layers; "
                 f"got {written(self.sample_sizes)}"
             )
-        at_least(1, self, "epochs", "steps", "batch_size", "num_walks", "num_negatives", "patience")
+        at_least(1, self, "epochs", "steps", "batch_size", "num_walks", "num_negatives")
         at_least(2, self, "walk_length")
-        at_least(0, self, "whole_batches", "weight_decay", "clip", "supervised_weight", "seed")
+        at_least(0, self, "whole_batches", "patience", "weight_decay", "clip", "supervised_weight", "seed")
         if self.lr is not None and not 0 < self.lr < math.inf:
             raise ConfigError(f"{setting('lr')} must be above 0 and finite; got {self.lr}")
         if not 0 <= self.warmup < 1:
@@ -248,11 +251,11 @@ class Config:
             raise ConfigError(
                 f"{setting('metric', self.metric)} does not fit {setting('task', self.task)}; use one of {fitting}"
             )
-        if self.task == "unsupervised" and self.patience is not None:
-            raise ConfigError(
-                f"{setting('patience')} watches a validation score, which unsupervised training does not have; leave "
-                "it out"
-            )
+        for name in ("patience", "keep_weights"):
+            if self.task == "unsupervised" and getattr(self, name) not in (None, "last"):
+                raise ConfigError(
+                    f"{setting(name)} needs a validation score, which unsupervised training does not have; leave it out"
+                )
         if self.cap == NO_CAP and self.max_degree is not None:
             raise ConfigError(
                 f"{setting('max_degree')} needs a cap, row or symmetric; got {self.max_degree} "
@@ -300,12 +303,21 @@ class Config:
             del choices["max_degree"]
         if self.task == "unsupervised":
             choices["last_activation"] = False  # docs/design/0003: with ReLU the embeddings collapse under Equation 1
+        if self.class_weights != "equal" and self.task in CLASSES:
+            choices["metric"] = "macro-f1"  # micro F1 would choose the epoch in which the weights did least
         filled = {name: v for name, v in choices.items() if v is not None and getattr(self, name) is None}
         return dataclasses.replace(self, **filled) if filled else self
 
+    @property
+    def keeps_best(self) -> bool:
+        """Whether the weights of the best epoch are kept, given validation nodes: without a form, and with patience."""
+        if self.task not in HEADS or self.keep_weights is not None:
+            return self.keep_weights == "best"
+        return self.form is None or bool(self.patience)
+
     def selection(self) -> Metric:
         """The score that chooses weights and settings; unsupervised training is scored by its probe's micro F1."""
-        return METRICS[self.metric or TASKS[self.task]["metric"] if self.task in HEADS else "micro-f1"]
+        return METRICS[self.resolved().metric or "micro-f1" if self.task in HEADS else "micro-f1"]
 
     def rate(self, step: int, total: int) -> float:
         """The learning rate of `step`, counted from 0, of `total` steps."""

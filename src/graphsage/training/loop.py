@@ -121,7 +121,7 @@ def run_loop(
                 loss, score = reporter.epoch_loss(), None
                 if validate is not None:
                     score = _validated(validate, module, ranks)
-                    _stop_early(state, module, metric, score, reporter.epoch, config.patience)
+                    _select(config, state, module, metric, score, reporter.epoch)
                 reporter.log_epoch(loss, score)
                 save()
                 reporter.send("epoch", loss, score, reporter.hint(score))
@@ -144,16 +144,15 @@ def _validated(validate: Callable[[], float], module: nn.Module, ranks: Ranks) -
     return score
 
 
-def _stop_early(
-    state: TrainingState, module: nn.Module, metric: Metric, score: float, epoch: int, patience: int | None
-) -> None:
-    """Keep the best weights; stop if the last `patience` epochs did not improve on them. None only keeps the score."""
+def _select(config: Config, state: TrainingState, module: nn.Module, metric: Metric, score: float, epoch: int) -> None:
+    """Remember the best epoch, and its weights if they are to be kept; stop if the last epochs were not better."""
+    state.last_score = score
     if metric.better(score, state.best_score):
         state.best_score, state.best_epoch = score, epoch
-        if patience is not None:
+        if config.keeps_best:
             state.best = {name: value.detach().clone() for name, value in module.state_dict().items()}
-    elif patience is not None:
-        state.stopped = epoch - state.best_epoch >= patience
+    elif config.patience:
+        state.stopped = epoch - state.best_epoch >= config.patience
 
 
 def _needed(folder: Path | None) -> Path:

@@ -39,13 +39,11 @@ class Score:
 
     @property
     def val(self) -> float:
-        """Validation score of the final weights: the best ones with early stopping, else the last ones; of the probe
-        if training reports no scores (unsupervised)."""
+        """Validation score of the weights that are kept; of the probe if training reports no scores (unsupervised)."""
         if not self.curve:
             return self.exact["val"][0]
-        return (
-            max(self.curve, key=metric_of(self.settings).ascending) if self.settings.get("patience") else self.curve[-1]
-        )
+        best = Config.from_dict(self.settings).keeps_best
+        return max(self.curve, key=metric_of(self.settings).ascending) if best else self.curve[-1]
 
     @property
     def test(self) -> float | None:

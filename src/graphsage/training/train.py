@@ -45,6 +45,8 @@ from graphsage.training.objectives.base import Objective, TrainingData
 from graphsage.training.objectives.contrastive import projection_head
 from graphsage.training.progress import Event
 
+FEWEST_TO_CHOOSE_BY = 10  # labeled validation nodes
+
 
 def train(
     data: Graph | Dataset,
@@ -71,7 +73,8 @@ def train(
     for a Graph; `model.run_split()` returns it. Settings can replace a Config: `train(graph, split, dim=64)`. Several
     processes train one model if each passes its `ranks` (`graphsage.cluster.ranks.join`). Each computes its part of
     every batch, and rank 0 writes to `out` and calls `on_event`. `on_begin` is called after all checks, before the
-    first step and the first file. `on_note` gets a sentence about what the degree cap removes, also before the first
+    first step and the first file. `on_note` gets a sentence about what the degree cap removes, and one if there are too
+    few validation nodes to choose the best epoch by, also before the first
     step. Without it, a warning says so if nodes lose all neighbors.
     """
     if config is not None and settings:
@@ -82,16 +85,14 @@ def train(
     run = set_up(data, split, config, choose_device(device), about or {}, ranks)
     model, folder = run.model, None if out is None or ranks.rank else Path(out)
     validate = _validator(config, model, run.graph, run.split)
-    if config.patience is not None and validate is None:
-        raise ConfigError(
-            f"{setting('patience')} watches a validation score, and the split has no labeled validation node; leave it "
-            "out, or use another split"
-        )
+    config, few = _chooses(config, run.graph, run.split)
     kept: list[str] = []
 
     def begin() -> None:
         if on_begin is not None:
             on_begin()
+        if few is not None and on_note is not None:
+            on_note(f"keep    {few}")
         capped = _capped_lists(run, keep_graph, on_note)
         if folder is not None:
             from graphsage.inference.run_data import keep_data  # loads pyarrow: 40 MB
@@ -118,6 +119,8 @@ def train(
         "seconds": round(state.seconds, 3),
         "metric": None if validate is None else config.metric,
         "best_val_score": state.best_score,
+        "val_score": state.best_score if config.keeps_best else state.last_score,
+        "kept_epoch": state.best_epoch if config.keeps_best else -(-state.step // run.objective.epochs.steps),
     }
     model._drawn, model._trained = None, (run.given, run.split)
     if folder is not None:
@@ -379,6 +382,26 @@ def _validator(config: Config, model: Model, graph: Graph, split: Split) -> Call
         return score_of(config.selection(), Answers(truth, *model.outputs(model.embed(seen, nodes))))
 
     return validate
+
+
+def _chooses(config: Config, graph: Graph, split: Split) -> tuple[Config, str | None]:
+    """The settings; with too few validation nodes to choose the best epoch by, they keep the last weights, and a
+    sentence says so. To ask for the best ones is then an error."""
+    if not (config.keeps_best or config.patience):
+        return config, None
+    nodes = split.nodes("val")
+    count = 0 if graph.labels is None else len(graph.labeled(nodes.to(graph.labels.device)))
+    asked = "patience" if config.patience else "keep_weights" if config.keep_weights == "best" else None
+    if asked is None and count < FEWEST_TO_CHOOSE_BY:
+        found = f"{count} labeled validation nodes are too few" if count else "there is no labeled validation node"
+        sentence = f"{found} to choose the best epoch by; the last weights are kept"
+        return dataclasses.replace(config, keep_weights="last"), sentence
+    if asked is not None and not count:
+        raise ConfigError(
+            f"{setting(asked)} needs a validation score, and the split has no labeled validation node; leave it out, "
+            "or use another split"
+        )
+    return config, None
 
 
 def _identity(config: Config, model: Model, data: TrainingData) -> str:
