@@ -69,6 +69,11 @@ ROWS: dict[str, tuple[Row, ...]] = {
         Row("embed mean", "embed", 1, 1, 2),
         Row("embed pool", "embed", 1, 1, 2, POOL),
         Row("live one new node", "live", VISITORS, 1, VISITORS),
+        *(
+            Row(f"read {name}.{ending}", "read", 1, 1, 2, {"name": name, "ending": ending})
+            for name in ("wide", "mixed", "edges")
+            for ending in ("csv", "parquet")
+        ),
     ),
     # 320 warm-up steps pass the end of the first epoch, whose smaller batch is captured on its own.
     "cuda": (
@@ -106,6 +111,8 @@ def prepare(row: Row, folder: Path, device: str, cleanup: contextlib.ExitStack) 
     """Set up `row` on the graph in `folder`. `cleanup` closes whatever stays open during the runs."""
     from graphsage import Config, Graph, Split
 
+    if row.task == "read":
+        return _read(folder / "tables", **row.settings)
     arrays: dict[str, Any] = {name: torch.from_numpy(array) for name, array in load(folder).items()}
     part = torch.full((len(arrays["labels"]),), 2, dtype=torch.uint8)
     part[arrays.pop("train")] = 0
@@ -119,6 +126,39 @@ def prepare(row: Row, folder: Path, device: str, cleanup: contextlib.ExitStack) 
     if row.task == "embed":
         return _embed(run.model, graph, cleanup)
     return _live(run.model, graph, cleanup)
+
+
+def _read(folder: Path, name: str, ending: str) -> tuple[Run, Check]:
+    """Read the tables of `workload.write_tables` into a graph in memory."""
+    from graphsage import TableSpec, open_tables
+
+    tables = {part: str(folder / f"{part}.{ending}") for part in ("wide", "mixed", "links", "edges", "wide_edges")}
+    spec = {
+        "wide": lambda: TableSpec(
+            nodes=tables["wide"],
+            edges=tables["wide_edges"],
+            label="class",
+            numeric=tuple(f"f{i}" for i in range(300)),
+        ),
+        "mixed": lambda: TableSpec(
+            nodes=tables["mixed"],
+            edges=tables["links"],
+            label="class",
+            numeric=tuple(f"f{i}" for i in range(8)),
+            log_numeric=("count0", "count1"),
+            categorical=("group0", "group1", "group2"),
+            text=("title",),
+            dates=("born",),
+        ),
+        "edges": lambda: TableSpec(edges=tables["edges"]),
+    }[name]()
+    last: list[Any] = []
+
+    def run() -> None:
+        last[:] = []
+        last[:] = [open_tables(spec)]
+
+    return run, lambda: float(last[0].graph.num_stored_edges + last[0].graph.indices.double().mean())
 
 
 def _step(run: Any, config: Any, cleanup: contextlib.ExitStack) -> tuple[Run, Check]:

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from graphsage.graph.cap import without_self_loops
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
 
@@ -68,9 +69,10 @@ def make(shape: Shape, seed: int = 0) -> tuple[Graph, Split]:
     return graph, Split(part)
 
 
-def write(folder: Path, shape: Shape) -> None:
+def write(folder: Path, shape: Shape, self_loops: bool = True) -> None:
     """Make the graph and save it as one .npy file per array, which a process can load without graphsage."""
     graph, split = make(shape)
+    graph = graph if self_loops else without_self_loops(graph)
     assert graph.features is not None
     assert graph.labels is not None
     arrays = {
@@ -83,3 +85,38 @@ def write(folder: Path, shape: Shape) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, tensor in arrays.items():
         np.save(folder / f"{name}.npy", tensor.numpy())
+
+
+TABLE_ROWS = {"wide": 15_000, "mixed": 60_000, "edges": 600_000}
+"""Rows of the node tables of `write_tables`, and of the edge table with integer ids."""
+
+
+def write_tables(folder: Path) -> None:
+    """Tables as users have them, each as CSV and Parquet: `wide` has 300 columns of floats; `mixed` has floats with
+    missing cells, integers, categories, words and dates, and ids that are names, with `links` for its edges; `edges`
+    has integer ids alone."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    random = np.random.default_rng(0)
+    n, m = TABLE_ROWS["wide"], TABLE_ROWS["mixed"]
+    names = np.array([f"node-{i}" for i in range(m)])
+    words = np.array([f"word{i}" for i in range(2000)])
+    tables = {
+        "wide": {"id": np.arange(n), "class": random.integers(0, 7, n)}
+        | {f"f{i}": random.normal(size=n).astype(np.float32) for i in range(300)},
+        "mixed": {"id": names, "class": words[random.integers(0, 9, m)]}
+        | {f"f{i}": pa.array(random.normal(size=m).round(4), mask=random.random(m) < 0.05) for i in range(8)}
+        | {f"count{i}": random.zipf(2.0, m).clip(max=10**6) for i in range(2)}
+        | {f"group{i}": words[random.integers(0, 50, m)] for i in range(3)}
+        | {"title": [" ".join(each) for each in words[random.integers(0, len(words), (m, 6))]]}
+        | {"born": np.datetime64("2010-01-01") + random.integers(0, 4000, m)},
+        "links": {"source": names[random.integers(0, m, 5 * m)], "target": names[random.integers(0, m, 5 * m)]},
+        "edges": {each: random.integers(0, 10**5, TABLE_ROWS["edges"]) for each in ("source", "target")},
+        "wide_edges": {each: random.integers(0, n, 5 * n) for each in ("source", "target")},
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, columns in tables.items():
+        table = pa.table(columns)
+        csv.write_csv(table, folder / f"{name}.csv")
+        parquet.write_table(table, folder / f"{name}.parquet")

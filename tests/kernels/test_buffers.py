@@ -8,7 +8,7 @@ from torch import Tensor
 
 from graphs import SEEDS, normal
 from graphsage.kernels import buffers as module
-from graphsage.kernels.buffers import CACHE_LINE, FRESH, HUGE_PAGE, Buffers, aligned_memory, huge_page_table
+from graphsage.kernels.buffers import CACHE_LINE, FRESH, HUGE_PAGE, STEP_SLACK, Buffers, aligned_memory, huge_page_table
 from graphsage.kernels.relu_l2norm import linear_relu_l2norm, relu_l2norm
 
 ROWS, WIDTH = 300, 128  # large enough to be kept
@@ -46,6 +46,14 @@ def test_a_batch_of_a_few_rows_less_takes_the_same_memory_and_a_small_one_does_n
     buffers.next_step()
     assert place(buffers.take(ROWS // 2, WIDTH)) != at
     assert place(buffers.take(ROWS - 7, WIDTH)) == at
+
+
+def test_in_training_a_request_takes_a_free_buffer_several_times_its_size() -> None:
+    buffers = Buffers(STEP_SLACK)
+    large = buffers.take(ROWS, WIDTH)
+    buffers.give_back(large)
+    assert place(buffers.take(ROWS // 2, WIDTH)) == place(large)
+    assert place(buffers.take(ROWS // 2, WIDTH)) != place(large)
 
 
 def test_a_buffer_has_the_shape_and_dtype_asked_for_and_begins_at_a_cache_line() -> None:

@@ -16,6 +16,7 @@ CACHE_LINE = 64  # bytes; a matrix begins at a multiple. NumPy's own memory begi
 HUGE_PAGE = 1 << 21  # bytes
 SMALLEST = 1 << 16  # bytes: the allocator's own free lists serve smaller requests
 SLACK = 1.5  # a buffer may be this many times larger than the request it serves
+STEP_SLACK = 6.0  # the same in training, whose steps repeat one sequence of requests: pool's peak is 16 MB lower
 HEADROOM = 1.04  # a new buffer is this many times larger than its request: the next batch may need a little more
 PATIENCE = 200  # an unused buffer is freed after this many requests, or up to twice as many
 
@@ -35,9 +36,9 @@ class Buffers:
     Results that outlive a step must not be taken from here. GPU memory comes from torch's own allocator.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, slack: float = SLACK) -> None:
         self._buffers: list[_Buffer] = []
-        self._clock = 0
+        self._clock, self._slack = 0, slack
 
     def take(self, rows: int, width: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """An uninitialized (rows, width) on the CPU."""
@@ -70,7 +71,7 @@ class Buffers:
         if self._clock % PATIENCE == 0:
             old = self._clock - PATIENCE
             self._buffers = [buffer for buffer in self._buffers if buffer.last_taken > old or not buffer.free]
-        fitting = [b for b in self._buffers if b.free and size <= len(b.memory) <= SLACK * size]
+        fitting = [b for b in self._buffers if b.free and size <= len(b.memory) <= self._slack * size]
         if fitting:
             best = min(fitting, key=lambda buffer: len(buffer.memory))
         else:

@@ -3,7 +3,7 @@
 from torch import nn
 
 from graphsage.execution.fast_encoder import FastEncoder
-from graphsage.kernels.buffers import Buffers
+from graphsage.kernels.buffers import STEP_SLACK, Buffers
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead
 from graphsage.training.config import Config
@@ -19,7 +19,7 @@ def make_objective(
     config: Config, encoder: Encoder, head: ClassHead | None, data: TrainingData, projection: nn.Module | None = None
 ) -> Objective:
     """`projection` is the projection head of the contrastive objective."""
-    fast = FastEncoder(encoder, Buffers())
+    fast = FastEncoder(encoder, Buffers(STEP_SLACK))
     if projection is not None:
         return Contrastive(config, fast, projection, data)
     if config.task == "unsupervised":

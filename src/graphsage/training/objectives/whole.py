@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from graphsage.errors import ConfigError, setting
@@ -91,6 +89,9 @@ class WholeGraphs(Supervised):
 def dealt(graph: Graph, labeled: Tensor, count: int) -> Sequence[Tensor]:
     """The connected parts of `graph` that hold `labeled` nodes, dealt to at most `count` batches of nodes: the largest
     part first, each to the batch with the fewest nodes."""
+    from scipy.sparse import csr_array  # 23 MB, for this setting alone
+    from scipy.sparse.csgraph import connected_components
+
     indptr, indices = graph.indptr.cpu().numpy(), graph.indices.cpu().numpy()
     shape = (graph.num_nodes, graph.num_nodes)
     matrix = csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=shape)
