@@ -1,11 +1,14 @@
 """`graphsage embed` and `graphsage predict`: results for all nodes, for chosen ones, or for new rows."""
 
 import filecmp
+import functools
+import inspect
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,8 +42,48 @@ PANEL = "Graphs larger than memory"
 _option = partial(option, rich_help_panel=PANEL)
 
 
+@dataclass(frozen=True)
+class Nodes:
+    """The nodes of a command line, and the graph they are in. Its fields are options."""
+
+    run: Run
+    data: OtherData = None
+    node_ids: NodeIds = None
+    new_nodes: NewNodes = None
+    new_edges: NewEdges = None
+    new_vectors: NewVectors = None
+    new_only: NewOnly = False
+
+    def __post_init__(self) -> None:
+        if self.new_only and self.new_nodes is None:
+            raise ConfigError("--new-only makes a graph of the new rows; give --new-nodes")
+        if self.new_only and self.data is not None:
+            raise ConfigError(f"--new-only makes a graph of the new rows alone; leave DATA ({self.data}) out")
+        if self.new_vectors is not None and self.new_nodes is None:
+            raise ConfigError("--new-vectors describe new nodes; give --new-nodes too")
+        if self.node_ids is not None and self.new_nodes is not None:
+            raise ConfigError("--node-ids chooses old nodes and --new-nodes gives new ones; give one of them")
+
+
+def _with_nodes(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace a command's parameter `nodes` by the fields of `Nodes`."""
+    fields = inspect.signature(Nodes).parameters
+
+    @functools.wraps(command)
+    def run(**options: Any) -> None:
+        command(nodes=Nodes(**{name: options.pop(name) for name in fields}), **options)
+
+    _, out, *own = inspect.signature(command).parameters.values()
+    parameters = [
+        each.replace(kind=each.KEYWORD_ONLY) for each in (fields["run"], out, *list(fields.values())[1:], *own)
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+@_with_nodes
 def embed_command(
-    run: Run,
+    nodes: Nodes,
     out: Annotated[
         Path,
         option(
@@ -49,12 +92,6 @@ def embed_command(
             "FILE",
         ),
     ],
-    data: OtherData = None,
-    node_ids: NodeIds = None,
-    new_nodes: NewNodes = None,
-    new_edges: NewEdges = None,
-    new_vectors: NewVectors = None,
-    new_only: NewOnly = False,
     with_label: Annotated[bool, typer.Option("--with-label", help="Add a column with the true class.")] = False,
     with_prediction: Annotated[
         bool, typer.Option("--with-prediction", help="Add a column with the predicted class.")
@@ -98,7 +135,6 @@ def embed_command(
     from graphsage.inference.export import check_suffix, decided_column, embedding_columns, label_column, write_table
 
     check_suffix(out, (".parquet", ".csv") if with_label or with_prediction else None)
-    nodes = Nodes(run, data, node_ids, new_nodes, new_edges, new_vectors, new_only)
     blocks = {"--workers": workers, "--ray": ray, "--layer-dtype": layer_dtype, "--resume-dir": resume_dir}
     if memory is None:
         for flag, value in blocks.items():
@@ -113,10 +149,10 @@ def embed_command(
         _report("embeddings", write_table(out, columns), found, json, dim=found.z.shape[1], inference=inference)
         return
     for flag, value in {
-        "--node-ids": node_ids,
-        "--new-nodes": new_nodes,
-        "--new-edges": new_edges,
-        "--new-vectors": new_vectors is not None,
+        "--node-ids": nodes.node_ids,
+        "--new-nodes": nodes.new_nodes,
+        "--new-edges": nodes.new_edges,
+        "--new-vectors": nodes.new_vectors is not None,
         "--inference sampled": inference == "sampled",
         f"--device {device}": device not in ("auto", "cpu"),
     }.items():
@@ -127,15 +163,10 @@ def embed_command(
     )
 
 
+@_with_nodes
 def predict_command(
-    run: Run,
+    nodes: Nodes,
     out: Annotated[Path, option("--out", "File to write: .parquet or .csv.", "FILE")],
-    data: OtherData = None,
-    node_ids: NodeIds = None,
-    new_nodes: NewNodes = None,
-    new_edges: NewEdges = None,
-    new_vectors: NewVectors = None,
-    new_only: NewOnly = False,
     inference: Inference = None,
     device: Device = "auto",
     json: Json = False,
@@ -151,35 +182,11 @@ def predict_command(
     from graphsage.inference.export import check_suffix, prediction_columns, write_table
 
     check_suffix(out, (".parquet", ".csv"))
-    nodes = Nodes(run, data, node_ids, new_nodes, new_edges, new_vectors, new_only)
     found = _embedded(nodes, inference, device, needs_head=True)
     made = write_table(out, prediction_columns(found.model, found.graph, found.rows, found.z))
     head, kind = found.model.head, "targets" if found.model.regression else "classes"
     shape = {} if head is None else {kind: head.linear.out_features}
     _report("predictions", made, found, json, **shape, inference=inference)
-
-
-@dataclass(frozen=True)
-class Nodes:
-    """The nodes of a command line, and the graph they are in."""
-
-    run: Path
-    data: str | None
-    node_ids: str | None
-    new_nodes: str | None
-    new_edges: str | None
-    new_vectors: list[str] | None
-    new_only: bool
-
-    def __post_init__(self) -> None:
-        if self.new_only and self.new_nodes is None:
-            raise ConfigError("--new-only makes a graph of the new rows; give --new-nodes")
-        if self.new_only and self.data is not None:
-            raise ConfigError(f"--new-only makes a graph of the new rows alone; leave DATA ({self.data}) out")
-        if self.new_vectors is not None and self.new_nodes is None:
-            raise ConfigError("--new-vectors describe new nodes; give --new-nodes too")
-        if self.node_ids is not None and self.new_nodes is not None:
-            raise ConfigError("--node-ids chooses old nodes and --new-nodes gives new ones; give one of them")
 
 
 @dataclass(frozen=True)

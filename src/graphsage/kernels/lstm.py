@@ -174,7 +174,7 @@ class _Recur(torch.autograd.Function):
         for step in range(order.shape[1]):
             if step:
                 torch.mm(hidden, weight.t(), out=recurrent)
-            fast.forward(gates, recurrent, bias, order, hidden, cell, before, cells, start, step)
+            fast.forward(gates, recurrent, bias, order, hidden, cell, before, cells, start=start, step=step)
         ctx.save_for_backward(gates, weight, order, before, cells)
         ctx.start = start  # type: ignore[attr-defined]
         return hidden
@@ -188,8 +188,10 @@ class _Recur(torch.autograd.Function):
         d_hidden = grads[0].clone()
         d_cell, d_gates = torch.empty_like(d_hidden), gates.new_empty(len(order), gates.shape[1])
         d_table = torch.empty_like(gates)
-        for step in reversed(range(order.shape[1])):
-            fast.backward(gates, d_table, cells, order, d_hidden, d_cell, d_gates, start, step)
+        final = order.shape[1] - 1
+        for step in range(final, -1, -1):
+            tensors = gates, d_table, cells, order, d_hidden, d_cell, d_gates
+            fast.backward(*tensors, start=start, step=step, last=step == final)
             if step:
                 torch.mm(d_gates, weight, out=d_hidden)
         stop = start + order.numel()

@@ -44,16 +44,16 @@ def _gather(
     table: Tensor, hood: Dense | Ragged, includes_self: bool, shift: Tensor, scale: Tensor, out: Tensor, dim: int
 ) -> None:
     """`dim` is the width of all tables, hence the distance between a row's own columns and their mean."""
-    rows, dense = row_numbers(hood), isinstance(hood, Dense)
+    rows, dense, mean_at = row_numbers(hood), isinstance(hood, Dense), 0 if includes_self else dim
     if on_triton(rows):
         from graphsage.kernels.triton import gather as fast
 
-        fast.gather_self_and_mean(table, rows, hood, includes_self, shift, scale, out, 0 if includes_self else dim)
+        fast.gather_self_and_mean(table, rows, hood, shift, scale, out, mean_at)
         return
     if on_compiled(rows, shift, scale) and bindings.readable(table) and bindings.writable(out):
-        bindings.gather_self_and_mean(table, rows, hood, includes_self, shift, scale, out, 0 if includes_self else dim)
+        bindings.gather_self_and_mean(table, rows, hood, shift, scale, out, mean_at)
         return
-    own_out, mean_out = out[:, : table.shape[1]], out[:, 0 if includes_self else dim :][:, : table.shape[1]]
+    own_out, mean_out = out[:, : table.shape[1]], out[:, mean_at:][:, : table.shape[1]]
     width = table.shape[1] * 4 if table.element_size() >= 4 else table.shape[1] * 16
     block = len(rows) if rows.is_cuda else max(32, BLOCK_BYTES // max(width, 1))
     for start in range(0, len(rows), block):

@@ -57,15 +57,9 @@ def writable(out: Tensor) -> bool:
 
 
 def gather_self_and_mean(
-    table: Tensor,
-    rows: Tensor,
-    hood: Dense | Ragged,
-    includes_self: bool,
-    shift: Tensor,
-    scale: Tensor,
-    out: Tensor,
-    mean_at: int,
+    table: Tensor, rows: Tensor, hood: Dense | Ragged, shift: Tensor, scale: Tensor, out: Tensor, mean_at: int
 ) -> None:
+    """A mean written at column 0 includes the row itself, which is then not written."""
     assert len(out) >= len(rows)
     assert out.shape[1] >= mean_at + table.shape[1]
     index, is_int64 = _index(hood.index)
@@ -84,7 +78,7 @@ def gather_self_and_mean(
         len(rows),
         size,
         hood.present.contiguous(),
-        includes_self,
+        mean_at == 0,
         shift.contiguous(),
         scale.contiguous(),
         out,

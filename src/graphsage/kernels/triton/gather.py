@@ -117,16 +117,10 @@ def reduce(table: Tensor, index: Tensor, offsets: Tensor, mode: str) -> Tensor:
 
 
 def gather_self_and_mean(
-    table: Tensor,
-    rows: Tensor,
-    hood: Dense | Ragged,
-    includes_self: bool,
-    shift: Tensor,
-    scale: Tensor,
-    out: Tensor,
-    mean_at: int,
+    table: Tensor, rows: Tensor, hood: Dense | Ragged, shift: Tensor, scale: Tensor, out: Tensor, mean_at: int
 ) -> None:
-    """Write each row's own vector (unless it is part of the mean) at column 0 of `out`, and the mean at `mean_at`."""
+    """Write each row's own vector at column 0 of `out` and the mean at `mean_at`; a mean at 0 includes the row itself,
+    which is then not written."""
     offsets, present = (hood.offsets, hood.offsets) if isinstance(hood, Ragged) else (None, hood.present)
     _launch(
         table,
@@ -138,8 +132,8 @@ def gather_self_and_mean(
         scale,
         out,
         mean_at,
-        write_self=not includes_self,
-        includes_self=includes_self,
+        write_self=mean_at > 0,
+        includes_self=mean_at == 0,
     )
 
 

@@ -5,9 +5,13 @@ states and gradients stay in the table's order, so that no row is moved and the 
 are in nn.LSTM's order: input, forget, cell, output.
 """
 
+from typing import Any
+
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from graphsage.kernels.triton.launch import whole_rows
 
 
 @triton.jit
@@ -127,64 +131,17 @@ def _backward(
     _store(d_gates + r * 4 * DIM + c, d_i, d_f, d_g, d_o, DIM, inside)
 
 
-def forward(
-    gates: Tensor,
-    recurrent: Tensor,
-    bias: Tensor,
-    order: Tensor,
-    hidden: Tensor,
-    cell: Tensor,
-    before: Tensor,
-    cells: Tensor,
-    start: int,
-    step: int,
-) -> None:
+def forward(*tensors: Tensor, start: int, step: int) -> None:
+    """`tensors` are the kernel's, from `gates` to `cells`."""
+    _launch(_forward, tensors, start, step, FIRST=step == 0)
+
+
+def backward(*tensors: Tensor, start: int, step: int, last: bool) -> None:
+    """`tensors` are the kernel's, from `gates` to `d_gates`."""
+    _launch(_backward, tensors, start, step, LAST=last)
+
+
+def _launch(kernel: Any, tensors: tuple[Tensor, ...], start: int, step: int, **end: bool) -> None:
+    order, state = tensors[3], tensors[4]
     count, size = order.shape
-    _forward[(count,)](
-        gates,
-        recurrent,
-        bias,
-        order,
-        hidden,
-        cell,
-        before,
-        cells,
-        start,
-        step,
-        FIRST=step == 0,
-        SIZE=size,
-        **_shape(hidden.shape[1]),
-    )
-
-
-def backward(
-    gates: Tensor,
-    d_table: Tensor,
-    cells: Tensor,
-    order: Tensor,
-    d_hidden: Tensor,
-    d_cell: Tensor,
-    d_gates: Tensor,
-    start: int,
-    step: int,
-) -> None:
-    count, size = order.shape
-    _backward[(count,)](
-        gates,
-        d_table,
-        cells,
-        order,
-        d_hidden,
-        d_cell,
-        d_gates,
-        start,
-        step,
-        LAST=step == size - 1,
-        SIZE=size,
-        **_shape(d_hidden.shape[1]),
-    )
-
-
-def _shape(dim: int) -> dict[str, int]:
-    lanes = triton.next_power_of_2(dim)
-    return {"DIM": dim, "LANES": lanes, "num_warps": max(1, min(4, lanes // 64))}
+    kernel[(count,)](*tensors, start, step, SIZE=size, **end, **whole_rows(state.shape[1], 64, 4))

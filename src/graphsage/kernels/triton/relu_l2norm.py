@@ -5,6 +5,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from graphsage.kernels.triton.launch import whole_rows
+
 
 @triton.jit
 def _forward(
@@ -46,17 +48,12 @@ def _backward(
 def forward(x: Tensor, relu: bool, normalize: bool, epsilon: float) -> tuple[Tensor, Tensor]:
     y, inverse = torch.empty_like(x), x.new_empty(len(x))
     if x.numel():
-        _forward[(len(x),)](x, y, inverse, epsilon, RELU=relu, NORMALIZE=normalize, **_shape(x))
+        _forward[(len(x),)](x, y, inverse, epsilon, RELU=relu, NORMALIZE=normalize, **whole_rows(x.shape[1]))
     return y, inverse
 
 
 def backward(grad: Tensor, y: Tensor, inverse: Tensor, relu: bool, normalize: bool, epsilon: float) -> Tensor:
     out = torch.empty_like(y)
     if y.numel():
-        _backward[(len(y),)](grad, y, inverse, out, epsilon, RELU=relu, NORMALIZE=normalize, **_shape(y))
+        _backward[(len(y),)](grad, y, inverse, out, epsilon, RELU=relu, NORMALIZE=normalize, **whole_rows(y.shape[1]))
     return out
-
-
-def _shape(x: Tensor) -> dict[str, int]:
-    lanes = triton.next_power_of_2(x.shape[1])
-    return {"DIM": x.shape[1], "LANES": lanes, "num_warps": max(1, min(8, lanes // 128))}

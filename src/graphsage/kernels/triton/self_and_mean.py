@@ -4,6 +4,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from graphsage.kernels.triton.launch import whole_rows
+
 
 @triton.jit
 def _forward(
@@ -58,7 +60,7 @@ def forward(h: Tensor, present: Tensor, start: int, size: int, includes_self: bo
     count, dim = len(present), h.shape[1]
     out = h.new_empty(count, dim if includes_self else 2 * dim)
     if count:
-        _forward[(count,)](h, present, out, start, INCLUDES_SELF=includes_self, SIZE=size, **_shape(dim))
+        _forward[(count,)](h, present, out, start, INCLUDES_SELF=includes_self, SIZE=size, **whole_rows(dim))
     return out
 
 
@@ -67,11 +69,6 @@ def backward(grad: Tensor, present: Tensor, start: int, size: int, includes_self
     out = grad.new_empty(height, dim)
     if height:
         _backward[(height,)](
-            grad, present, out, start, len(present), INCLUDES_SELF=includes_self, SIZE=size, **_shape(dim)
+            grad, present, out, start, len(present), INCLUDES_SELF=includes_self, SIZE=size, **whole_rows(dim)
         )
     return out
-
-
-def _shape(dim: int) -> dict[str, int]:
-    lanes = triton.next_power_of_2(dim)
-    return {"DIM": dim, "LANES": lanes, "num_warps": max(1, min(8, lanes // 128))}
