@@ -1,8 +1,8 @@
 """The application: routes, the gate before them, and error answers that never repeat input."""
 
 import logging
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -20,13 +20,13 @@ from graphsage.errors import (
     StoreError,
     UnknownNodeError,
 )
-from graphsage.serving import schemas
-from graphsage.serving.answers import TITLES, Problem, problem_body
+from graphsage.serving.answers import Problem, problem_body
 from graphsage.serving.ingest import ingest
 from graphsage.serving.keys import ApiKeys
 from graphsage.serving.listing_routes import listing
 from graphsage.serving.logs import JsonLog
 from graphsage.serving.observation import Observer, RouteNames, seen_of
+from graphsage.serving.openapi import describe
 from graphsage.serving.request_limits import Gate
 from graphsage.serving.routes import admin, reads, writes
 from graphsage.serving.service import Service
@@ -51,14 +51,11 @@ def make_app(
     audit_log: JsonLog | None = None,
 ) -> Gate:
     """The ASGI application of a service; the caller closes the service and the logs."""
-    known: dict[int | str, dict[str, Any]] = {
-        code: {"model": schemas.ProblemAnswer, "description": text} for code, text in TITLES.items() if code != 500
-    }
     app = FastAPI(
         title="graphsage",
         version=__version__,
         summary="Embeddings of nodes that were not there before.",
-        responses=known,
+        generate_unique_id_function=lambda route: route.name,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -71,8 +68,11 @@ def make_app(
     _errors(app)
     paths = [route.path for part in parts for route in part.routes if isinstance(route, APIRoute)]
     routes = RouteNames([*paths, "/", "/docs", "/openapi.json", "/static/{file}"])
+    keys = keys or ApiKeys()
+    described = cache(lambda: describe(app, keys.required))
+    app.openapi = described  # type: ignore[method-assign]
     observer = Observer(service.metrics, routes, access_log, audit_log)
-    gate = Gate(app, service.settings, keys or ApiKeys(), service.metrics, observer, names)
+    gate = Gate(app, service.settings, keys, service.metrics, observer, names)
     app.state.gate = gate
     return gate
 

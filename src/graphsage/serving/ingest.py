@@ -110,7 +110,7 @@ class Load:
         return {"lines": self.read, "nodes": self.nodes, "edges": self.edges, "refused": self.refused}
 
 
-@ingest.post(INGEST, response_model=schemas.Ingested)
+@ingest.post(INGEST, response_model=schemas.Ingested, name="ingest")
 async def load(request: Request) -> Response:
     """Add or change many nodes and edges, one JSON object per line: a node as in `PUT /v1/nodes`, or an edge
     `{"source": ..., "target": ...}`. Lines are stored in their order, in slices. A faulty line is refused alone,

@@ -18,6 +18,13 @@ from graphsage.serving.service import Service
 
 LARGEST_PAGE = 1 << 20  # bytes of attributes in a page of nodes
 listing = APIRouter(tags=["read"], route_class=JsonRoute)
+_LINES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Changes, one per line.",
+        "content": {NDJSON: {"schema": {"$ref": "#/components/schemas/GraphChange"}}},
+        "headers": {"X-Graph-Sequence": {"$ref": "#/components/headers/X-Graph-Sequence"}},
+    }
+}
 Cursor = Annotated[str, Query(max_length=4 * LONGEST_ID, description="`next` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
@@ -71,7 +78,7 @@ def _decoded(cursor: str) -> str | None:
         raise Problem(422, "cursor must be the `next` of a page") from None
 
 
-@listing.get("/v1/changes")
+@listing.get("/v1/changes", response_class=Response, responses=_LINES)
 async def changes(
     request: Request,
     since: Annotated[int, Query(ge=0, le=2**53, description="Number of the last change that is known.")],

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.convertors import PathConvertor, register_url_convertor
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from graphsage.errors import GraphSageError, NodeStateError
 from graphsage.inference.nearest import Vectors
@@ -41,6 +41,13 @@ writes = APIRouter(tags=["write"], route_class=JsonRoute)
 End = Annotated[str, Query(min_length=1, max_length=512)]
 admin = APIRouter(tags=["service"], route_class=JsonRoute)
 _log = logging.getLogger("graphsage.serving")
+_PACKED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Packed points.",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        "headers": {"X-Map-Epoch": {"$ref": "#/components/headers/X-Map-Epoch"}},
+    }
+}
 
 
 def service_of(request: Request) -> Service:
@@ -261,13 +268,13 @@ def _label_numbers(service: Service, label: str | list[str] | None, place: int) 
     return numbers if many else numbers[0] if len(numbers) == 1 else numbers
 
 
-@admin.get("/healthz")
-async def healthz() -> dict[str, str]:
+@admin.get("/healthz", response_model=schemas.Health)
+async def healthz() -> Response:
     """Whether the process answers."""
-    return {"status": "ok"}
+    return json_response({"status": "ok"})
 
 
-@admin.get("/readyz")
+@admin.get("/readyz", response_model=schemas.Health, responses={503: {"model": schemas.Health}})
 async def readyz(request: Request) -> Response:
     """Whether the search index and the map are built."""
     service = service_of(request)
@@ -280,7 +287,7 @@ async def readyz(request: Request) -> Response:
     return json_response(status, 200 if ready else 503)
 
 
-@admin.get("/metrics")
+@admin.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> Response:
     """Metrics in Prometheus format."""
     service = service_of(request)
@@ -291,12 +298,12 @@ async def metrics(request: Request) -> Response:
     return Response(service.metrics.page(), media_type="text/plain; version=0.0.4")
 
 
-@admin.get("/v1/model")
-async def model(request: Request) -> dict[str, Any]:
+@admin.get("/v1/model", response_model=schemas.ModelAnswer)
+async def model(request: Request) -> Response:
     """The model in service, the columns it reads and the classes it predicts."""
     service = service_of(request)
     loaded = service.model
-    return {
+    content = {
         "model": loaded.version,
         "graph": graph_version(service.live.version),
         **loaded.about,
@@ -305,15 +312,16 @@ async def model(request: Request) -> dict[str, Any]:
         "classes": list(loaded.classes),
         "multilabel": loaded.multilabel,
     }
+    return json_response(content)
 
 
-@admin.get("/v1/stats")
-async def stats(request: Request) -> dict[str, Any]:
+@admin.get("/v1/stats", response_model=schemas.Stats)
+async def stats(request: Request) -> Response:
     """Counters for the map page."""
     service = service_of(request)
     rate, p99 = service.metrics.recent()
     index = service.updater.index
-    return {
+    content = {
         "nodes": service.live.num_nodes,
         "graph": graph_version(service.live.version),
         "requests_per_second": rate,
@@ -321,9 +329,10 @@ async def stats(request: Request) -> dict[str, Any]:
         "recall": None if index is None else index.recall,
         "model": service.model.version,
     }
+    return json_response(content)
 
 
-@admin.get("/v1/map")
+@admin.get("/v1/map", response_class=Response, responses=_PACKED)
 async def map_points(request: Request) -> Response:
     """All points of the map, packed; see docs/serving.md for the layout."""
     drawn = service_of(request).updater.map
@@ -336,24 +345,25 @@ async def map_points(request: Request) -> Response:
     )
 
 
-@admin.get("/v1/map/changes")
-async def map_changes(request: Request, since: Annotated[int, Query(ge=0, le=2**53)] = 0) -> dict[str, Any]:
+@admin.get("/v1/map/changes", response_model=schemas.MapChanges)
+async def map_changes(request: Request, since: Annotated[int, Query(ge=0, le=2**53)] = 0) -> Response:
     """Points that were added, moved or deleted after change number `since`."""
     drawn = service_of(request).updater.map
     if drawn is None:
         raise retry(503, "the map is being drawn")
-    return {**drawn.since(since), "classes": list(drawn.classes), "method": drawn.method, "coming": drawn.coming}
+    facts = {"classes": list(drawn.classes), "method": drawn.method, "coming": drawn.coming}
+    return json_response({**drawn.since(since), **facts})
 
 
-@admin.get("/v1/map/attributes")
-async def map_attributes(request: Request) -> dict[str, Any]:
+@admin.get("/v1/map/attributes", response_model=schemas.MapAttributes)
+async def map_attributes(request: Request) -> Response:
     """Attributes that the map's points can be colored by."""
     types = await run_in_threadpool(lambda: offered(service_of(request).live.frozen()[0]))
     shown = {name: "number" if type == "degree" else type for name, type in types.items()}
-    return {"attributes": [{"name": name, "type": type} for name, type in shown.items()]}
+    return json_response({"attributes": [{"name": name, "type": type} for name, type in shown.items()]})
 
 
-@admin.get("/v1/map/values")
+@admin.get("/v1/map/values", response_model=schemas.MapValues)
 async def map_values(request: Request, attribute: Annotated[str, Query(max_length=512)]) -> Response:
     """One value per node of an attribute that points can be colored by."""
     live = service_of(request).live
@@ -365,7 +375,7 @@ async def map_values(request: Request, attribute: Annotated[str, Query(max_lengt
     return json_response(found)
 
 
-@admin.get("/v1/map/find")
+@admin.get("/v1/map/find", response_model=schemas.MapFound)
 async def map_find(
     request: Request,
     text: Annotated[str, Query(min_length=1, max_length=200)],
@@ -376,8 +386,8 @@ async def map_find(
     return json_response(await run_in_threadpool(lambda: containing(live.frozen()[0], text, k)))
 
 
-@admin.post("/v1/admin/reload")
-async def reload(request: Request) -> dict[str, str]:
+@admin.post("/v1/admin/reload", response_model=schemas.Reloaded)
+async def reload(request: Request) -> Response:
     """Load the run's folder again. A bad model is refused, and the present one stays in service."""
     try:
         fresh = await run_in_threadpool(service_of(request).reload)
@@ -385,7 +395,7 @@ async def reload(request: Request) -> dict[str, str]:
         _log.warning("the model in the run's folder is refused: %s", error)
         raise Problem(409, f"the model in the run's folder is refused: {type(error).__name__}; see the log") from error
     seen_of(request.scope).facts["model"] = fresh.version
-    return {"model": fresh.version}
+    return json_response({"model": fresh.version})
 
 
 @admin.post("/v1/admin/compact", response_model=schemas.Changed)

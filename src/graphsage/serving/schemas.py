@@ -136,15 +136,31 @@ class Embeddings(Answer):
     results: list[Embedded]
 
 
-class Prediction(BaseModel):
-    """`class` and `probability`, or `labels` for multi-label data; all probabilities in descending order."""
+class ClassPrediction(BaseModel):
+    """The most probable class, and the probabilities of all classes in descending order."""
 
-    model_config = ConfigDict(extra="allow")
+    predicted: str = Field(alias="class")
+    probability: float
     probabilities: dict[str, float]
 
 
+class LabelsPrediction(BaseModel):
+    """For multi-label data: all labels above the threshold, and the probabilities of all labels in descending order."""
+
+    labels: list[str]
+    probabilities: dict[str, float]
+
+
+class NamedClassPrediction(ClassPrediction):
+    id: str | None
+
+
+class NamedLabelsPrediction(LabelsPrediction):
+    id: str | None
+
+
 class Predictions(Answer):
-    results: list[dict[str, Any]]
+    results: list[NamedClassPrediction] | list[NamedLabelsPrediction]
 
 
 class Found(BaseModel):
@@ -167,7 +183,9 @@ class NodeAnswer(Answer):
     label: str | list[str] | None
     degree: int
     neighbors: list[str]
-    prediction: dict[str, Any] | None
+    prediction: ClassPrediction | LabelsPrediction | None = Field(
+        description="null if the model was trained without labels."
+    )
 
 
 class RefusedLine(BaseModel):
@@ -214,6 +232,87 @@ class GraphChange(BaseModel):
     edges: list[tuple[str, str]] = []
     deleted_edges: list[tuple[str, str]] = []
     deleted_nodes: list[str] = []
+
+
+class Health(BaseModel):
+    status: str
+    trouble: str | None = None
+
+
+class ModelAnswer(Answer):
+    """What the model reads and predicts."""
+
+    model_config = ConfigDict(extra="allow")
+    columns: list[str] = Field(description="Attributes that new nodes must have; null for unknown values.")
+    features: int = Field(description="Length of ready features.")
+    classes: list[str]
+    multilabel: bool
+    dim: int = Field(description="Length of an embedding.")
+
+
+class Reloaded(BaseModel):
+    model: str = Field(description="Version of the model.")
+
+
+class Stats(Answer):
+    """Counters of the last seconds, for the map page."""
+
+    nodes: int
+    requests_per_second: float
+    p99_ms: float | None
+    recall: float | None
+
+
+class MovedPoint(BaseModel):
+    """A point that was added or moved, or one that is `gone`. `color` is a class's number; 65535 for none."""
+
+    id: str
+    x: float | None = None
+    y: float | None = None
+    color: int | None = None
+    gone: bool | None = None
+
+
+class MapChanges(BaseModel):
+    """If `epoch` is not that of the map that a client has, it loads the whole map again."""
+
+    model_config = ConfigDict(extra="allow")
+    epoch: int
+    next: int = Field(description="`since` of the next request.")
+    changes: list[MovedPoint]
+    classes: list[str]
+    method: str
+
+
+class MapAttribute(BaseModel):
+    name: str
+    type: Literal["category", "number", "date"]
+
+
+class MapAttributes(BaseModel):
+    attributes: list[MapAttribute]
+
+
+class MapValues(BaseModel):
+    """A value per node; null where it is unknown. Those of a category are numbers of `names`, dates are days since
+    1970."""
+
+    attribute: str
+    type: Literal["category", "number", "date"]
+    names: list[str] | None = None
+    ids: list[str]
+    values: list[float | None]
+
+
+class FoundText(BaseModel):
+    id: str
+    text: str
+
+
+class MapFound(BaseModel):
+    results: list[FoundText]
+    matches: int
+    complete: bool = Field(description="false if the time was over before all nodes were read.")
 
 
 class ProblemAnswer(BaseModel):

@@ -5,6 +5,7 @@ import { element } from "/static/panel.js";
 function resolved(schema, all, depth = 0) {
   if (!schema || depth > 5) return {};
   if (schema.$ref) return resolved(all[schema.$ref.split("/").pop()], all, depth + 1);
+  if (schema.oneOf) return schema.oneOf.map((each) => resolved(each, all, depth + 1));
   if (schema.anyOf) return schema.anyOf.map((each) => resolved(each, all, depth + 1));
   if (schema.type === "array") return [resolved(schema.items, all, depth + 1)];
   if (schema.properties) {
@@ -22,10 +23,19 @@ function route(path, method, said, all) {
   }
   const shown = (title, schema) => parts.push(element("p", {}, title),
     element("pre", {}, JSON.stringify(resolved(schema, all), null, 2)));
-  const body = said.requestBody && said.requestBody.content["application/json"];
-  if (body) shown("Body", body.schema);
-  const answer = said.responses["200"] && (said.responses["200"].content || {})["application/json"];
-  if (answer && Object.keys(answer.schema || {}).length) shown("Answer", answer.schema);
+  const show = (title, content) => {
+    for (const [type, { schema }] of Object.entries(content || {})) {
+      if (type === "application/json" || type === "application/x-ndjson") {
+        shown(`${title}: ${type}`, schema);
+        const example = schema.$ref && all[schema.$ref.split("/").pop()].examples;
+        if (example) parts.push(element("p", {}, "Example"), element("pre", {}, JSON.stringify(example[0], null, 2)));
+      } else parts.push(element("p", {}, `${title}: ${type}`));
+    }
+  };
+  show("Body", said.requestBody && said.requestBody.content);
+  show("Answer", (said.responses["200"] || {}).content);
+  const errors = Object.keys(said.responses).filter((status) => status >= "400");
+  if (errors.length) parts.push(element("p", {}, `Errors: ${errors.join(", ")} (application/problem+json)`));
   return element("details", {}, ...parts);
 }
 
