@@ -17,10 +17,10 @@ CLASSES = ("algebra", "logic")
 SETTINGS: dict[str, dict[str, Any]] = {
     "no cap": {},
     "row cap": {"form": "paper", "max_degree": 4},
-    "symmetric cap": {"form": "paper", "max_degree": 4, "cap": "symmetric"},
+    "symmetric cap": {"form": "paper", "max_degree": 4, "cap": "symmetric", "projections": 5},
     "sampled": {"form": "reference", "max_degree": 4, "inference": "sampled", "keep_features": True},
     "lstm": {"aggregator": "lstm", "hidden_dim": 6, "max_degree": 5},
-    "pool": {"aggregator": "pool", "hidden_dim": 6, "degree_features": True, "keep_features": True},
+    "pool": {"aggregator": "pool", "hidden_dim": 6, "degree_features": True, "projections": 6, "keep_features": True},
     "unsupervised": {"task": "unsupervised", "max_degree": 4, "num_walks": 2},
 }
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from encoders import encoder_of
+from graphsage.features.structure import Structure
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
 from graphsage.inference.model import Model
@@ -37,11 +38,12 @@ def model_of(
     seed: int = 0,
 ) -> Model:
     config = EncoderConfig(aggregator=aggregator, num_layers=layers, dim=5, hidden_dim=4)
-    encoder = encoder_of(config, WIDTH + (17 if degrees else 0), seed=seed)
+    structure = Structure(degree=True, projections=6) if degrees else Structure()
+    encoder = encoder_of(config, WIDTH + structure.width, seed=seed)
     sampling = SamplingConfig(sample_sizes=(3, 2, 2)[:layers], max_degree=max_degree, redraw=redraw, cap=cap)
     head = None if classes is None else ClassHead(5, classes)
     names = None if classes is None else tuple(f"kind {c}" for c in range(classes))
-    return Model(encoder, head, sampling, inference=inference, degree_features=degrees, seed=seed, class_names=names)
+    return Model(encoder, head, sampling, inference=inference, structure=structure, seed=seed, class_names=names)
 
 
 def features_of(id: str, version: int = 0) -> Any:

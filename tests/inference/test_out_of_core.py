@@ -16,6 +16,7 @@ from torch import Tensor
 from encoders import NAMES, encoder_of, worlds
 from graphs import normal, star
 from graphsage.errors import ConfigError, DataError, OutputError
+from graphsage.features.structure import Structure
 from graphsage.graph.graph import Graph
 from graphsage.graph.storage import save_graph
 from graphsage.inference.model import Model
@@ -61,7 +62,10 @@ def test_blocks_of_any_size_give_the_vectors_of_exact_inference(
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
 def test_features_of_any_type_and_degrees_are_read(name: str, kind: torch.dtype, tmp_path: Path) -> None:
     graph = star(7).replace(features=normal(3, 8, 5).to(kind))
-    model = model_of(encoder_of(EncoderConfig(aggregator=name, dim=4, hidden_dim=3), 5 + 17), degree_features=True)
+    model = model_of(
+        encoder_of(EncoderConfig(aggregator=name, dim=4, hidden_dim=3), 5 + 17 + 6),
+        structure=Structure(degree=True, projections=6),
+    )
     save_graph(graph, tmp_path / "graph")
     found = embed_in_blocks(model, tmp_path / "graph", tmp_path / "work", budget=Budget(400))
     torch.testing.assert_close(whole(found), model.embed(graph), atol=2e-5, rtol=1e-4)

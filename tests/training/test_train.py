@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import graphsage as gs
 from graphsage.errors import BundleError, ConfigError, DataError
 from graphsage.evaluation.f1 import f1_scores
+from graphsage.features.structure import Structure
 from graphsage.graph.graph import UNKNOWN
 from graphsage.training.checkpoint import FILE
 from graphsage.training.config import Config
@@ -204,10 +205,12 @@ def test_early_stopping_keeps_the_weights_of_the_best_epoch(metric: str, best_of
     assert model.about["training"]["best_val_score"] == scores[best]
 
 
-def test_a_graph_without_features_trains_on_degrees() -> None:
+@pytest.mark.parametrize(("options", "projections"), [({}, 128), ({"projections": 5}, 5), ({"form": "paper"}, 0)])
+def test_a_graph_without_features_trains_on_its_structure(options: dict[str, object], projections: int) -> None:
     graph = planted_graph().replace(features=None)
-    model = gs.train(graph, planted_split(graph), **SMALL)
-    assert model.degree_features
+    model = gs.train(graph, planted_split(graph), **SMALL, **options)
+    assert model.structure == Structure(degree=True, projections=projections)
+    assert model.encoder.in_dim == 17 + projections
     bigger = graph.with_nodes(edges=[[120, 0], [120, 5]])
     assert torch.isfinite(model.embed(bigger, [120])).all()
 
@@ -217,7 +220,7 @@ def test_identity_vectors_are_learned_and_refuse_another_graph() -> None:
     split = planted_split(graph)
     model = gs.train(graph, split, identity_dim=4, **SMALL)
     assert model.encoder.identity is not None
-    assert not model.degree_features
+    assert not model.structure.width
     with pytest.raises(DataError, match="identity_dim"):
         model.embed(graph.with_nodes(edges=[[120, 0]]))
 

@@ -97,7 +97,7 @@ def _rows(
     train = split.nodes("train").numpy()
 
     def table(seen: Graph) -> Array:
-        return torch.cat([each.float() for each in input_tables(seen, model.degree_features)], dim=1).numpy()
+        return torch.cat([each.float() for each in input_tables(seen, model.structure)], dim=1).numpy()
 
     def own() -> Array:
         return model.embed(graph, inference=inference).numpy()

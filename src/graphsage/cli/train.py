@@ -54,7 +54,7 @@ PANELS = {
     ),
     "Classes and numbers": ("head_scale", "class_weights", "metric", "loss"),
     "Neighborhoods": ("sample_sizes", "whole_batches", "max_degree", "cap", "redraw"),
-    "Features": ("identity_dim", "degree_features", "standardize", "keep_features", "feature_type"),
+    "Features": ("identity_dim", "degree_features", "projections", "standardize", "keep_features", "feature_type"),
     "Random walks (unsupervised and joint)": (
         "objective",
         "num_walks",
@@ -78,6 +78,7 @@ DEFAULTS = {
         if name in OBJECTIVES["contrastive"]
     },
     "objective": "equation-1",
+    "projections": "0; 128 without features",
     "max_degree": "unlimited; 128 with --form",
     "cap": "off; row with --form or --max-degree",
     "keep_weights": "best; with --form last, or best with --patience",

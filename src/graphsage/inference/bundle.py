@@ -22,6 +22,7 @@ from graphsage.checksummed_json import CHECKSUM, verified, write_checksummed
 from graphsage.errors import BundleError, ConfigError
 from graphsage.features.limits import FeatureLimits
 from graphsage.features.pipeline import FittedFeatures
+from graphsage.features.structure import Structure
 from graphsage.inference.fingerprint import checksum
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.model.heads import ClassHead, RegressionHead
@@ -37,7 +38,6 @@ _FILES = ("model.safetensors", "features.json", "features.safetensors")
 _ADVICE = "copy the run again, or train the model again"
 _PLAIN = (
     "inference",
-    "degree_features",
     "keep_features",
     "multilabel",
     "seed",
@@ -81,6 +81,7 @@ def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
         },
         "sampling": dataclasses.asdict(model.sampling),
         **{name: getattr(model, name) for name in (*_PLAIN, "class_names")},
+        "structure": dataclasses.asdict(model.structure),
         "limits": None if model.limits is None else {"multiple": model.limits.multiple},
         "data": data,
         "files": {name: checksum(folder / name) for name in files},
@@ -102,6 +103,7 @@ def load_bundle(folder: Path) -> "Model":
             kind = RegressionHead if config["head"]["regression"] else ClassHead
             head = kind(encoder_config.dim, config["head"]["num_classes"], scale=config["head"]["scale"])
         names = config["class_names"]
+        structure = Structure(**config["structure"])
         rest = {name: config[name] for name in _PLAIN}
         if not (isinstance(rest["about"], dict) and isinstance(rest["seed"], int)):
             raise TypeError("about must be a table and seed a number")
@@ -122,6 +124,7 @@ def load_bundle(folder: Path) -> "Model":
         head=head,
         sampling=sampling,
         features=features,
+        structure=structure,
         limits=limits,
         class_names=None if names is None else tuple(names),
         folder=folder.absolute(),

@@ -16,9 +16,9 @@ from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.evaluation.metrics import Metric
 from graphsage.evaluation.probe import Probe
 from graphsage.evaluation.regression import RegressionScores, regression_scores
-from graphsage.features.degree import degree_features
 from graphsage.features.limits import FeatureLimits
 from graphsage.features.pipeline import FittedFeatures
+from graphsage.features.structure import NO_STRUCTURE, Structure
 from graphsage.graph.build import check_graph
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import UNKNOWN, Graph, known_labels
@@ -57,7 +57,7 @@ class Model:
     head: ClassHead | None
     sampling: SamplingConfig
     inference: str = "exact"
-    degree_features: bool = False
+    structure: Structure = NO_STRUCTURE
     keep_features: bool = False
     """Whether embeddings are followed by the scaled features."""
     multilabel: bool = False
@@ -73,6 +73,8 @@ class Model:
 
     _last: tuple[Graph, Graph, Graph, bool] | None = field(default=None, repr=False)
     """Cache: the last graph, its copies on the device and capped, and whether its lists are in the order of keys."""
+    _read: tuple[Graph, list[Tensor]] | None = field(default=None, repr=False)
+    """Cache: the last graph on the device, and its input tables."""
     _own: "RunData | None" = field(default=None, repr=False)
     _trained: tuple[Graph, Split] | None = field(default=None, repr=False)
     """The graph and split of a model that was trained in this process."""
@@ -133,7 +135,7 @@ class Model:
         if how not in INFERENCE:
             raise ConfigError(f"{setting('inference')} must be exact or sampled; got {how!r}")
         graph, capped = self._prepared(graph, order_matters(self.encoder, how))
-        tables = input_tables(graph, self.degree_features, self.encoder.in_dim)
+        tables = self._tables(graph)
         if how == "exact":
             rows = None if rows is None else rows.to(self.device)
             z = embed_exact(self.encoder, capped, tables, rows, seed=self.seed, on_block=on_block)
@@ -361,6 +363,12 @@ class Model:
             self._last = (*self._last[:2], with_lists_by_key(self._last[2]), True)
         return self._last[1:3]
 
+    def _tables(self, here: Graph) -> list[Tensor]:
+        """The input tables of a graph on the model's device; those of the last one are kept."""
+        if self._read is None or self._read[0] is not here:
+            self._read = here, input_tables(here, self.structure, self.encoder.in_dim)
+        return self._read[1]
+
     def _capped(self, graph: Graph, here: Graph) -> Graph:
         """`here`, which is `graph` on the model's device, after the degree cap."""
         if self._drawn is not None:
@@ -479,15 +487,13 @@ def check_identity(encoder: Encoder, num_nodes: int) -> None:
         )
 
 
-def input_tables(graph: Graph, degrees: bool, in_dim: int | None = None) -> list[Tensor]:
-    """The tables whose rows, side by side, are x_v; degrees are those of `graph`, before the cap."""
-    tables = [] if graph.features is None else [graph.features]
-    if degrees:
-        tables.append(degree_features(graph.degrees))
-    width = sum(table.shape[1] for table in tables)
+def input_tables(graph: Graph, structure: Structure, in_dim: int | None = None) -> list[Tensor]:
+    """The tables whose rows, side by side, are x_v; features by edges are those of `graph`, before the cap."""
+    own = [] if graph.features is None else [graph.features]
+    width = sum(table.shape[1] for table in own) + structure.width
     if in_dim is not None and width != in_dim:
         raise DataError(f"the model was trained on {in_dim} features per node; this graph has {width}")
-    return tables
+    return own + structure.of_graph(graph)
 
 
 def graph_bytes(graph: Graph) -> int:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from graphsage.errors import ConfigError, DataError, setting
 from graphsage.execution.fast_encoder import FastEncoder
+from graphsage.features.structure import Structure
 from graphsage.inference.embed import order_matters, prepare
 from graphsage.inference.model import INFERENCE, Model
 from graphsage.live.deterministic_matmul import deterministic, rows_are_independent
@@ -32,7 +33,7 @@ class LiveEncoder:
     head: ClassHead | None
     sampling: SamplingConfig
     inference: str
-    degrees: bool
+    structure: Structure
     keep_features: bool
     multilabel: bool
     seed: int
@@ -59,7 +60,7 @@ class LiveEncoder:
             head,
             model.sampling,
             how,
-            model.degree_features,
+            model.structure,
             model.keep_features,
             model.multilabel,
             model.seed,
@@ -92,7 +93,7 @@ class LiveEncoder:
         return compute
 
     def _read(self, targets: Sequence[Target]) -> Compute:
-        view = OverlayView(targets, self.degrees, self.by_key)
+        view = OverlayView(targets, self.structure, self.by_key)
         sampling = self.sampling if self.inference == "sampled" else None
         return prepare(self.fast, view, view.targets, sampling, self.seed, keep_features=self.keep_features)
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from graphsage.datasets.dataset import Dataset
 from graphsage.errors import DataError
-from graphsage.features.degree import BINS
 from graphsage.graph.graph import Graph
 from graphsage.inference.model import Model, with_known_classes
 from graphsage.live.store import create_store
@@ -35,7 +34,7 @@ class NodeFeatures:
     def __init__(self, model: Model) -> None:
         self._fitted, self._limits = model.features, model.limits
         self.columns = () if model.features is None else model.features.columns
-        self.width = model.encoder.in_dim - (1 + BINS if model.degree_features else 0)
+        self.width = model.encoder.in_dim - model.structure.width
 
     def features(self, attributes: Sequence[Mapping[str, Any] | None], ready: Sequence[Any]) -> list[Floats | None]:
         """Features of each row from its attributes or its ready vector; None if it has neither."""

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphsage.features.degree import degree_features
+from graphsage.features.structure import Structure
 from graphsage.graph.ids import IntArray
 from graphsage.kernels.neighborhood import Hoods, Minibatch, compact, joined_rows, reindexed
 from graphsage.live.overlay import Overlay
@@ -31,13 +31,13 @@ class Target:
 class OverlayView:
     """A `GraphView` of the overlays of a micro-batch.
 
-    `degrees`: the model reads degree features. `by_key`: lists are in the order of the nodes' keys (see
+    `structure`: the features by edges that the model reads. `by_key`: lists are in the order of the nodes' keys (see
     `inference.embed.order_matters`).
     """
 
     num_nodes = 1 << 62
 
-    def __init__(self, targets: Sequence[Target], degrees: bool, by_key: bool = False) -> None:
+    def __init__(self, targets: Sequence[Target], structure: Structure, by_key: bool = False) -> None:
         numbers: dict[int, int] = {}
         self._overlays: list[Overlay] = []
         for target in targets:
@@ -46,7 +46,7 @@ class OverlayView:
                 self._overlays.append(target.overlay)
         first = self._overlays[0]
         self._main = first if first.below is None else first.below
-        self._degrees, self._by_key = degrees, by_key
+        self._structure, self._by_key = structure, by_key
         self.targets = torch.tensor([numbers[id(t.overlay)] << _SHIFT | t.row for t in targets])
 
     def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,7 +78,7 @@ class OverlayView:
     def inputs_of(self, batch: Minibatch) -> tuple[list[Tensor], tuple[Hoods, ...]]:
         """A copy of the features of the batch, so that the graph may change afterwards."""
         hoods = batch.neighborhoods[0]
-        if len(self._overlays) > 1 and not self._degrees:
+        if len(self._overlays) > 1 and not self._structure.width:
             indices = [self._of_main(hood.index.flatten()) for hood in hoods]
             hoods = reindexed(hoods, indices, self._of_main(joined_rows(hoods)))
         nodes, first = compact(hoods, self.num_nodes)
@@ -101,7 +101,17 @@ class OverlayView:
             if own is not None:
                 table[here] = torch.from_numpy(own)
         tables = [table] if table.shape[1] else []
-        if self._degrees:
-            lists = (self._overlays[v >> _SHIFT].adjacency.neighbors(v & _MASK) for v in nodes.tolist())
-            tables.append(degree_features(torch.tensor([len(each) for each in lists], dtype=torch.int64)))
+        if self._structure.width:
+            tables += self._structure.of_lists(*self._neighbor_keys(nodes))
         return tables
+
+    def _neighbor_keys(self, nodes: IntArray) -> tuple[Tensor, Tensor]:
+        """The keys of all neighbors of `nodes`, one node after the other, and where each begins; keys are 0 where the
+        model reads only degrees."""
+        lists = [self._overlays[v >> _SHIFT].adjacency.neighbors(v & _MASK) for v in nodes.tolist()]
+        counts = np.array([len(each) for each in lists], np.int64)
+        offsets = torch.from_numpy(np.concatenate([[0], counts.cumsum()]))
+        if not self._structure.projections or not offsets[-1]:
+            return torch.zeros(int(offsets[-1]), dtype=torch.int64), offsets
+        flat = np.concatenate(lists).astype(np.int64) + np.repeat(nodes & ~_MASK, counts)
+        return self.draw_keys(torch.from_numpy(flat)), offsets

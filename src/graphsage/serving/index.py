@@ -305,7 +305,7 @@ def embed_everything(
     encoder = model.encoder
     if encoder.inference == "exact":
         plain = whole(overlay).graph
-        tables = input_tables(plain, encoder.degrees)
+        tables = input_tables(plain, encoder.structure)
         z = embed_exact(encoder.encoder, made.graph, tables, seed=encoder.seed)
         if encoder.keep_features:
             z = torch.cat([z, kept_features(encoder.encoder, tables, torch.arange(len(z)))], dim=1)

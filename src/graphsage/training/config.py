@@ -150,6 +150,9 @@ class Config:
     """Learn one factor for all class scores; helps on small data."""
     identity_dim: int = 0
     """Width of a learned vector per node. Such a model knows only the nodes of its training graph."""
+    projections: int | None = None
+    """Number of random projections of a node's neighbors that are added to its features. Unset: 128 for a graph without
+    features unless a form is set, otherwise none."""
     degree_features: bool = False
     """Add the degree to a node's features. Always on for a graph without features."""
     keep_features: bool = False
@@ -234,7 +237,9 @@ class Config:
             )
         at_least(1, self, "epochs", "steps", "batch_size", "num_walks", "num_negatives")
         at_least(2, self, "walk_length")
-        at_least(0, self, "whole_batches", "patience", "weight_decay", "clip", "supervised_weight", "seed")
+        at_least(
+            0, self, "projections", "whole_batches", "patience", "weight_decay", "clip", "supervised_weight", "seed"
+        )
         if self.lr is not None and not 0 < self.lr < math.inf:
             raise ConfigError(f"{setting('lr')} must be above 0 and finite; got {self.lr}")
         if not 0 <= self.warmup < 1:

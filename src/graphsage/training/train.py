@@ -18,6 +18,7 @@ from graphsage.errors import ConfigError, DataError, DataWarning, setting
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.features.limits import FeatureLimits, largest_of
 from graphsage.features.scaler import fit_scaler
+from graphsage.features.structure import PROJECTIONS, Structure
 from graphsage.graph.build import check_graph
 from graphsage.graph.cap import cap_summary, without_self_loops
 from graphsage.graph.graph import Graph
@@ -155,10 +156,10 @@ def set_up(
     graph, chosen, fitted = _prepare(data, split)
     check_graph(graph)
     seen = training_graph(graph, chosen)
-    use_degrees = config.degree_features or (graph.features is None and not config.identity_dim)
-    tables = input_tables(seen, use_degrees)
+    structure = _structure(config, graph)
+    tables = input_tables(seen, structure)
     nodes = chosen.nodes("train")
-    model = _new_model(config, seen, tables, nodes, use_degrees, ranks)
+    model = _new_model(config, seen, tables, nodes, structure, ranks)
     model.features = fitted
     model.about = {"config": config.as_dict(), **(data.about if isinstance(data, Dataset) else {}), **about}
     model.to(device)
@@ -171,7 +172,7 @@ def set_up(
         labels = labels[:, : model.head.linear.out_features]
     seen = seen.replace(features=None, labels=None).to(device).replace(features=here.features, labels=labels)
     capped = neighbor_lists(seen, model.sampling, model.seed)
-    tables = input_tables(seen, use_degrees)
+    tables = input_tables(seen, structure)
     training_data = TrainingData(seen, capped, tables, nodes.to(device), ranks.rank, ranks.count)
     projection = _projection(config, device)
     parts = {"encoder": model.encoder, "head": model.head, "projection": projection}
@@ -179,6 +180,14 @@ def set_up(
     _begin_alike(module, ranks)
     objective = make_objective(config, model.encoder, model.head, training_data, projection)
     return Run(model, module, objective, training_data, here, graph, chosen)
+
+
+def _structure(config: Config, graph: Graph) -> Structure:
+    """The features by edges that the model reads: for a graph without other features, at least the degree."""
+    lacking = graph.features is None and not config.identity_dim
+    usual = PROJECTIONS if lacking and config.form is None else 0
+    projections = usual if config.projections is None else config.projections
+    return Structure(config.degree_features or lacking, projections)
 
 
 def _capped_lists(run: Run, keep: bool | None, on_note: Callable[[str], None] | None) -> Graph | None:
@@ -253,7 +262,7 @@ def _prepare(data: Graph | Dataset, split: Split | str | None) -> tuple[Graph, S
 
 
 def _new_model(
-    config: Config, seen: Graph, tables: list[Tensor], nodes: Tensor, use_degrees: bool, ranks: Ranks
+    config: Config, seen: Graph, tables: list[Tensor], nodes: Tensor, structure: Structure, ranks: Ranks
 ) -> Model:
     in_dim = sum(table.shape[1] for table in tables)
     with torch.random.fork_rng(devices=[]):
@@ -280,7 +289,7 @@ def _new_model(
         head=head,
         sampling=config.sampling(),
         inference=config.inference,
-        degree_features=use_degrees,
+        structure=structure,
         keep_features=config.keep_features,
         multilabel=seen.multilabel,
         class_names=names,

@@ -30,6 +30,7 @@ from graphsage.inference.out_of_core.work import (
     model_identity,
     open_keys,
     write_keys,
+    write_structure,
 )
 
 Progress = Callable[[int, int], None]
@@ -125,8 +126,10 @@ def _prepared(
 ) -> WorkFolder:
     opened = open_graph(graph)
     check_identity(model.encoder, opened.num_nodes)
-    # Only widths are checked; degrees of no node are enough for that.
-    input_tables(opened.replace(indptr=opened.indptr[:1]), model.degree_features, model.encoder.in_dim)
+    # Only widths are checked; no node is enough for that.
+    input_tables(
+        opened.replace(indptr=opened.indptr[:1], indices=opened.indices[:0]), model.structure, model.encoder.in_dim
+    )
     if memory is None and budget is None:
         raise ConfigError("say how much memory inference may take, such as 4GB")
     each = (memory or 0) // max(workers, 1)
@@ -145,7 +148,8 @@ def _prepared(
         return _continued(WorkFolder.open(folder), purpose, graph, each)
     sampling, adjacency, edges = model.sampling, CsrFiles.open(graph), graph
     found_keys = None
-    if (sampling.max_degree is not None and capped is None) or order_matters(model.encoder, "exact"):
+    capping = sampling.max_degree is not None and capped is None
+    if capping or model.structure.projections or order_matters(model.encoder, "exact"):
         write_keys(opened, graph, folder)
         found_keys = open_keys(graph, folder)
     room = max(0, (memory or (PROCESS_BYTES << 1)) - PROCESS_BYTES)
@@ -171,9 +175,10 @@ def _prepared(
         budget = Budget.of(memory, workers, model.encoder, adjacency)
         budget = replace(budget, workers=max(workers, slots))
     features = RowFile(graph / "features.npy").row_bytes if opened.features is not None else 0
-    input_bytes = features + 8 * model.degree_features
+    write_structure(model.structure, graph, folder)
+    input_bytes = features + 4 * model.structure.width
     stages = plan_stages(model.encoder, adjacency, input_bytes, budget, layer_dtype)
-    made = WorkFolder(folder, purpose, graph, edges, model.seed, model.degree_features, each, tuple(stages))
+    made = WorkFolder(folder, purpose, graph, edges, model.seed, each, tuple(stages))
     made.save()
     return made
 
@@ -250,6 +255,9 @@ def embedding_batches(
 
 
 def _kept(model: Model, graph: Graph, start: int, stop: int) -> Tensor:
-    features = None if graph.features is None else graph.features[start:stop]
-    part = graph.replace(indptr=graph.indptr[start : stop + 1], features=features)
-    return kept_features(model.encoder, input_tables(part, model.degree_features), torch.arange(stop - start))
+    tables = [] if graph.features is None else [graph.features[start:stop]]
+    offsets = graph.indptr[start : stop + 1]
+    keys = graph.indices[int(offsets[0]) : int(offsets[-1])].long()
+    keys = graph.keys[keys] if model.structure.projections else keys
+    tables += model.structure.of_lists(keys, offsets - offsets[0])
+    return kept_features(model.encoder, tables, torch.arange(stop - start))

@@ -19,7 +19,7 @@ from graphsage.inference.embed import exact_keys
 from graphsage.inference.out_of_core.edges import block_runs
 from graphsage.inference.out_of_core.plan import Stage
 from graphsage.inference.out_of_core.row_sources import CHUNK_ROWS, BlockRows, InputRows, RowSource, gather, load
-from graphsage.inference.out_of_core.work import WorkFolder, open_keys
+from graphsage.inference.out_of_core.work import STRUCTURE, WorkFolder, open_keys
 from graphsage.kernels.buffers import huge_page_table
 from graphsage.kernels.neighborhood import Ragged, compact
 from graphsage.kernels.sequences import CELLS
@@ -83,8 +83,8 @@ class Opened:
         if layer == 1:
             graph = self.work.graph
             features = RowFile(graph / "features.npy") if (graph / "features.npy").exists() else None
-            degrees = RowFile(graph / "indptr.npy") if self.work.degree_features else None
-            return InputRows(self.encoder, features, degrees)
+            path = self.work.folder / STRUCTURE
+            return InputRows(self.encoder, features, RowFile(path) if path.exists() else None)
         return self.rows_of(
             next(s for s, about in enumerate(self.work.stages) if about.layer == layer - 1 and about.kind == "nodes")
         )

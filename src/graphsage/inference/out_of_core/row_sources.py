@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphsage.features.degree import degree_features
 from graphsage.graph.external.row_file import Array, RowFile
 from graphsage.kernels.buffers import huge_page_table
 from graphsage.kernels.rows import scaled_rows
@@ -28,17 +27,17 @@ class RowSource(Protocol):
 
 
 class InputRows:
-    """x_v: features, degree features and the identity vector, scaled as the encoder wants them."""
+    """x_v: features, features by edges and the identity vector, scaled as the encoder wants them."""
 
-    def __init__(self, encoder: Encoder, features: RowFile | None, degrees_of: RowFile | None) -> None:
-        """`degrees_of` is the graph's indptr before the cap, given where the model reads degrees."""
-        self.encoder, self.features, self.degrees_of = encoder, features, degrees_of
+    def __init__(self, encoder: Encoder, features: RowFile | None, structure: RowFile | None) -> None:
+        """`structure` holds the features by edges, given where the model reads some."""
+        self.encoder, self.features, self.structure = encoder, features, structure
         self.width = encoder.layer(1).in_dim
 
     def rows(self, start: int, stop: int) -> Tensor:
         tables = [] if self.features is None else [_tensor(self.features.read(start, stop))]
-        if self.degrees_of is not None:
-            tables.append(degree_features(torch.from_numpy(np.diff(self.degrees_of.read(start, stop + 1)))))
+        if self.structure is not None:
+            tables.append(_tensor(self.structure.read(start, stop)))
         encoder = self.encoder
         x = scaled_rows(tables, torch.arange(stop - start), encoder.shift, encoder.scale)
         return x if encoder.identity is None else torch.cat([x, encoder.identity.weight[start:stop]], dim=1)

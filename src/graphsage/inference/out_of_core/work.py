@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from graphsage.atomic import atomic_file, writing
 from graphsage.errors import DataError, OutputError
+from graphsage.features.structure import Structure
 from graphsage.file_lock import FileLock, lock_folder
+from graphsage.graph.external.csr import CsrFiles
 from graphsage.graph.external.row_file import RowFile, RowWriter
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import IntArray, node_key
@@ -24,9 +27,11 @@ from graphsage.inference.bundle import read_config
 from graphsage.inference.fingerprint import sampled_fingerprint
 from graphsage.inference.out_of_core.plan import Stage
 
-FORMAT = 2  # 2: the layer dtype has its own name
-_PATHS, _PLAIN = ("graph", "adjacency"), ("purpose", "seed", "degree_features", "worker_bytes")  # in work.json
+FORMAT = 3  # 3: features by edges are in structure.npy
+_PATHS, _PLAIN = ("graph", "adjacency"), ("purpose", "seed", "worker_bytes")  # in work.json
 _KEYS = 1 << 20  # keys computed at once
+_EDGES = 1 << 20  # neighbors read at once
+STRUCTURE = "structure.npy"
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,6 @@ class WorkFolder:
     adjacency: Path
     """Where the edges are: the graph folder, or its capped form below this one."""
     seed: int
-    degree_features: bool
     worker_bytes: int
     stages: tuple[Stage, ...]
 
@@ -144,7 +148,7 @@ def graph_identity(folder: Path) -> dict[str, Any]:
 def model_identity(bundle: Path) -> dict[str, str]:
     """Checksums of a model's weights and of all that says how they are used."""
     config = read_config(bundle)
-    used = {name: config[name] for name in ("encoder", "in_dim", "sampling", "degree_features", "seed")}
+    used = {name: config[name] for name in ("encoder", "in_dim", "sampling", "structure", "seed")}
     return {
         "weights": config["files"]["model.safetensors"],
         "settings": hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest(),
@@ -165,3 +169,17 @@ def open_keys(graph_folder: Path, work: Path) -> IntArray | None:
     """The keys of the nodes, mapped; None if they are the row numbers."""
     path = next((path for path in (graph_folder / "ids.npy", work / "keys.npy") if path.exists()), None)
     return None if path is None else load_array(path).view(np.ndarray)
+
+
+def write_structure(structure: Structure, graph_folder: Path, work: Path) -> None:
+    """Keep the features by edges in the work folder, if the model reads any."""
+    if not structure.width or (work / STRUCTURE).exists():
+        return
+    lists, known = CsrFiles.open(graph_folder), open_keys(graph_folder, work)
+    with atomic_file(work / STRUCTURE) as temporary, RowWriter(temporary, np.float32, (structure.width,)) as writer:
+        for _, pointers in lists.runs(_EDGES):
+            neighbors = lists.neighbors(int(pointers[0]), int(pointers[-1]))
+            keys = neighbors if known is None or not structure.projections else known[neighbors]
+            offsets = torch.from_numpy(pointers - pointers[0])
+            tables = structure.of_lists(torch.from_numpy(np.asarray(keys, np.int64)), offsets)
+            writer.write(torch.cat(tables, dim=1).numpy())
