@@ -69,16 +69,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/serve/screens"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()
         with serving(given.run, Path(folder) / "graph", "--map", "tsne", ready=False) as server:
             seconds = layout_seconds(server, began)
-            path = shutil.which("chromium") or shutil.which("chromium-browser")
-            browser = playwright.chromium.launch(executable_path=path, args=BROWSER)
-            photograph(browser, f"http://{server.host}:{server.port}", given.node, given.out)
             nodes = json.loads(uvloop.run(one(server, "GET", "/v1/stats"))[1])["nodes"]
-            result = {"nodes": nodes, "seconds_until": seconds, "chromium": browser.version}
-            browser.close()
+            with sync_playwright() as playwright:  # it has an event loop of its own
+                path = shutil.which("chromium") or shutil.which("chromium-browser")
+                browser = playwright.chromium.launch(executable_path=path, args=BROWSER)
+                photograph(browser, f"http://{server.host}:{server.port}", given.node, given.out)
+                result = {"nodes": nodes, "seconds_until": seconds, "chromium": browser.version}
+                browser.close()
     write_result(
         given.out / "screens.json",
         "Seconds from the start of the service until the map has positions, and pictures of the page",
