@@ -8,6 +8,7 @@ GraphSageError
 ├── BundleError     a model folder cannot be used   (also a ValueError)
 ├── StoreError      a live graph's folder is in use, damaged or of another make
 │   ├── ChangesGoneError  the journal no longer has the changes that a reader of the feed needs
+│   ├── LostChangesError  acknowledged changes at the end of the journal are damaged or missing
 │   └── DamageError  a part of its files is not as it was written; the rest may still be served
 ├── NodeStateError  a node is not in the state that a change was made for
 ├── LostRankError   another rank of a training run died or cannot be reached
@@ -55,6 +56,12 @@ class StoreError(GraphSageError):
 
 class ChangesGoneError(StoreError):
     pass
+
+
+class LostChangesError(StoreError):
+    def __init__(self, message: str, last: int) -> None:
+        super().__init__(message)
+        self.last = last  # the number of the last good change
 
 
 class DamageError(StoreError):

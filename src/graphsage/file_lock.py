@@ -3,6 +3,8 @@ that process ends, however it ends."""
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -53,3 +55,23 @@ def lock_folder(folder: Path, error: type[GraphSageError], advice: str) -> FileL
         raise error(f"{folder} is in use by process {owner}; {advice}")
     lock.path.write_text(str(os.getpid()), encoding="utf-8")
     return lock
+
+
+@contextmanager
+def shared_lock(folder: Path, error: type[GraphSageError], advice: str) -> Iterator[None]:
+    """Keep `lock_folder` from acquiring a lock meanwhile. Nothing is written, so the folder may be read-only."""
+    path, handle = folder / "lock", None
+    try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise error(f"{path} is a link, FIFO or device, and only regular files are read; delete it")
+        if path.exists():  # otherwise it was never locked
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.pread(handle, 20, 0).decode() or "another"
+                raise error(f"{folder} is in use by process {owner}; {advice}") from None
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)

@@ -1,9 +1,11 @@
 """Damage on disk: a flipped bit or a cut is refused, or changes nothing; it is never served and never copied."""
 
+import multiprocessing
 import os
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,12 @@ import numpy as np
 import pytest
 import torch
 
-from graphsage.checksummed_blocks import BLOCK
+from graphsage.checksummed_blocks import BLOCK, sums_of
 from graphsage.errors import DamageError, StoreError
-from graphsage.live.backup import verify
+from graphsage.live.backup import backup, verify
 from graphsage.live.change import Change, NodeChange
+from graphsage.live.faults import arm
+from graphsage.live.manifest import read_manifest, write_manifest
 from graphsage.live.overlay import Overlay
 from graphsage.live.store import LiveGraph
 from live_models import WIDTH, features_of, graph_of, live_from, model_of, open_live, vectors
@@ -154,3 +158,41 @@ def test_a_fifo_or_a_link_in_a_store_is_refused_without_waiting(folder: Path, na
             with pytest.raises(StoreError, match="only regular files are read"):
                 use()
         (folder / name).unlink()
+
+
+def test_a_killed_backup_leaves_nothing_once_another_is_made(folder: Path, tmp_path: Path) -> None:
+    def make() -> None:
+        arm("backup.half")
+        backup(folder, tmp_path / "copies" / "monday")
+
+    process = multiprocessing.get_context("fork").Process(target=make)
+    process.start()
+    process.join(60)
+    assert process.exitcode == -9
+    left = list((tmp_path / "copies").iterdir())
+    assert len(left) == 1
+    assert left[0].name.startswith(".monday")
+    (tmp_path / "copies" / ".other.part").mkdir()
+    backup(folder, tmp_path / "copies" / "tuesday")
+    assert sorted(path.name for path in (tmp_path / "copies").iterdir()) == [".other.part", "tuesday"]
+    assert verify(tmp_path / "copies" / "tuesday", deep=True).sequence == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "sentence"),
+    [
+        ("keys.npy", lambda array: array[::-1].copy(), "does not sort|wrong key"),
+        ("order.npy", lambda array: np.zeros_like(array), "does not sort"),
+        ("graph/features.npy", lambda array: array * np.nan, "NaN or infinity"),
+        ("graph/labels.npy", lambda array: array - 7, "classes must be -1"),
+        ("graph/indices.npy", lambda array: array + 99, "points at node"),
+    ],
+)
+def test_deep_verification_finds_what_checksums_cannot(folder: Path, name: str, wrong: Any, sentence: str) -> None:
+    """Values that were wrong when they were written, under right checksums."""
+    manifest = read_manifest(folder)
+    path = folder / manifest.folder / name
+    np.save(path, wrong(np.load(path)))
+    write_manifest(folder, replace(manifest, files={**manifest.files, name: sums_of(path)}))
+    with pytest.raises(StoreError, match=sentence):
+        verify(folder, deep=True)

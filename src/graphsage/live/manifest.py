@@ -3,19 +3,21 @@
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from graphsage.checksummed_blocks import FileSums
 from graphsage.checksummed_json import CHECKSUM, read_checksummed, write_checksummed
 from graphsage.errors import StoreError
-from graphsage.file_lock import FileLock, lock_folder
+from graphsage.file_lock import FileLock, lock_folder, shared_lock
 from graphsage.live.journal import START
 from graphsage.regular_files import is_regular, read_json
 
 FORMAT = 3  # 3: checksums of the manifest and of each block of a generation, and a mark of the last change
 NAME = "manifest.json"
 RESTORE = "restore a backup"
+_ONE_OWNER = "one process owns a live graph, stop that one or ask it over HTTP"
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,18 @@ def sync_folder(folder: Path) -> None:
 
 def lock_store(store: Path) -> FileLock:
     """The lock of the process that owns a store."""
-    return lock_folder(store, StoreError, "one process owns a live graph, stop that one or ask it over HTTP")
+    return lock_folder(store, StoreError, _ONE_OWNER)
+
+
+def reading_store(store: Path) -> AbstractContextManager[None]:
+    """Within the block, no process owns the store. It may be on a read-only disk."""
+    return shared_lock(store, StoreError, _ONE_OWNER)
 
 
 def clean(store: Path, manifest: Manifest) -> None:
     """Remove generations that `manifest` does not name, and incomplete files of a crash."""
     for path in store.iterdir():
-        left = path.name.startswith(".") and path.name.endswith((".part", ".old", ".part.json"))
+        left = path.name.startswith(".") and (".part" in path.suffixes or path.suffix == ".old")
         if path.is_symlink():
             continue
         if path.is_dir() and (left or (path.name.startswith("generation-") and path.name != manifest.folder)):

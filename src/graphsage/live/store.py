@@ -22,6 +22,7 @@ from graphsage.live.faults import fault
 from graphsage.live.generation import Generation, open_generation, with_text_ids, write_generation
 from graphsage.live.journal import JOURNAL, START, Journal, open_journal
 from graphsage.live.manifest import Manifest, clean, is_store, lock_store, read_manifest, write_manifest
+from graphsage.live.mark import Mark
 from graphsage.live.materialize import whole
 from graphsage.live.node_state import Expected
 from graphsage.live.overlay import Overlay
@@ -56,6 +57,7 @@ def create_store(
         raise StoreError(f"{folder} holds the journal of another live graph; choose another folder")
     files = write_generation(folder / manifest.folder, with_text_ids(graph), attributes or [{}] * graph.num_nodes)
     Journal(folder / JOURNAL, 0, START).close()  # from now on, a missing journal is an error
+    Mark(folder, 0, START).close()
     write_manifest(folder, Manifest(1, features=features, files=files))
 
 
@@ -64,16 +66,19 @@ class LiveGraph:
         """Open a live graph and replay its journal. `cap` is the degree cap of the model that will read it."""
         self.folder, self._cap = folder, cap
         self.manifest = read_manifest(folder)
-        self._lock = lock_store(folder)
+        self._lock, journal = lock_store(folder), None
         try:
             self._base = open_generation(folder / self.manifest.folder, self.manifest.files)
-            self._journal = open_journal(folder, self.manifest.sequence, bytes.fromhex(self.manifest.check))
+            journal = open_journal(folder, self.manifest.sequence, bytes.fromhex(self.manifest.check))
+            self._journal = journal
             self._sequence = self._journal.sequence
             self._overlay = self._over(self._base)
             self._catch_up(self._overlay, self.manifest.sequence)
             clean(folder, self.manifest)  # last: only a store that can be read says what is left over
         except BaseException:
             self._lock.release()
+            if journal is not None:
+                journal.give_up()
             raise
         self._broken: Exception | None = None
         self._guard = threading.RLock()  # the overlay is read, or replaced
@@ -206,6 +211,8 @@ class LiveGraph:
         try:
             last, _ = self._journal.append([change for change, _ in good])
         except Exception as error:
+            if self._journal.sequence > self._sequence:  # the changes are durable, but the mark could not be written
+                self._broken = error
             for _, done in good:
                 done.set_exception(error)
             return

@@ -411,8 +411,7 @@ async def compact(request: Request) -> Response:
 async def backup(request: Request, body: schemas.BackupRequest) -> Response:
     """Copy the live graph as it is now into a folder next to it, without stopping the service."""
     service = service_of(request)
-    folder = service.live.folder
-    target = folder.parent / f"{folder.name}-backups" / body.name
+    target = service.backups / body.name
     if target.exists():
         raise Problem(409, "a backup of that name exists")
     facts = seen_of(request.scope).facts

@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 
 from graphsage.errors import BundleError
+from graphsage.live.backup import remove_unfinished
 from graphsage.live.faults import fault
 from graphsage.live.manifest import read_manifest
 from graphsage.live.scrub import Scrubber
@@ -31,6 +32,8 @@ class Service:
         self.model = load_model(run, inference)
         self._check_features(self.model, read_manifest(folder).features)
         self.live = LiveGraph(folder, self.model.cap)
+        self.backups = folder.parent / f"{folder.name}-backups"
+        remove_unfinished(self.backups)
         try:
             try_out(self.model, self.live, run)
         except BaseException:
