@@ -176,3 +176,12 @@ def test_without_out_the_run_has_a_name_of_its_own(
     assert graphsage("train", data, *SMALL, "--aggregator", "gcn").code == 0
     assert (tmp_path / "runs" / f"{data.name}-gcn-0" / "config.json").exists()
     assert "--resume needs the run's folder" in graphsage("train", "--resume").error
+
+
+def test_a_recipe_fills_in_settings_that_flags_override(graphsage: Command, data: Path, tmp_path: Path) -> None:
+    words = ("--recipe", "small-graph", "--dim", "8", "--epochs", "2", "--device", "cpu")
+    assert graphsage("train", data, "--out", tmp_path / "run", *words).code == 0
+    kept = tomllib.loads((tmp_path / "run" / "run.toml").read_text())
+    assert (kept["dim"], kept["epochs"], kept["whole_batches"], kept["layer_norm"]) == (8, 2, 1, True)
+    answer = graphsage("train", data, "--out", tmp_path / "other", "--recipe", "big-graph")
+    assert (answer.code, answer.err) == (2, "error: --recipe must be ppi or small-graph; got 'big-graph'\n")

@@ -26,6 +26,8 @@ from graphsage.cli.settings import RUN_FILE, Settings, write_run_file
 from graphsage.cli.yardsticks import Yardsticks, print_yardsticks, yardstick_rows
 from graphsage.errors import ConfigError, DataError, GraphSageError, refuse_unused, setting
 from graphsage.evaluation.metrics import METRICS
+from graphsage.recipes import RECIPES
+from graphsage.recipes import recipe as recipe_settings
 from graphsage.tables.spec import TableSpec
 from graphsage.training.config import CHOICES, FORMS, OBJECTIVES, TASKS, Config
 
@@ -106,6 +108,16 @@ def command(
         str | None,
         option("--split", "Which of the data's splits; random and time work for most data.", "NAME", "the data's own"),
     ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            "--recipe",
+            help=f"Settings for a kind of data: {', '.join(RECIPES)} (docs/recipes.md); other options override them.",
+            metavar="NAME",
+            show_default=False,
+            autocompletion=lambda: list(RECIPES),
+        ),
+    ] = None,
     config: Annotated[Path | None, option("--config", "TOML file of settings; flags override it.", "FILE")] = None,
     settings: Annotated[
         list[str] | None,
@@ -172,6 +184,7 @@ def command(
       graphsage train data/ppi --out run --aggregator pool --patience 5
       graphsage train setmm --out run --task unsupervised --steps 2000
       graphsage train setmm --out run --form reference --clip 1.0
+      graphsage train data/cora --out run --recipe small-graph
       graphsage train --out run --resume --epochs 20
       graphsage train --nodes nodes.csv --edges edges.csv --label section --text description --out run
       graphsage train --nodes homes.csv --edges roads.csv --label price --task regression --numeric rooms --out run
@@ -194,6 +207,8 @@ def command(
         raise ConfigError("--resume needs the run's folder: give --out RUN")
     if resume and out is not None and (out / reading.RUN_FILE).exists():
         chosen = reading.from_file(out / reading.RUN_FILE)
+    if recipe is not None:
+        chosen = chosen.followed_by(reading.Settings(reading.checked(recipe_settings(recipe), f"--recipe {recipe}")))
     if config is not None:
         chosen = chosen.followed_by(reading.from_file(config))
     chosen = chosen.followed_by(flags).followed_by(given)

@@ -39,6 +39,7 @@ from graphsage.inference.model import (
 )
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead, RegressionHead
+from graphsage.recipes import recipe as recipe_settings
 from graphsage.training.config import Config
 from graphsage.training.loop import run_loop
 from graphsage.training.objectives import make_objective
@@ -63,6 +64,7 @@ def train(
     about: dict[str, Any] | None = None,
     ranks: Ranks = SINGLE_PROCESS,
     keep_graph: bool | None = None,
+    recipe: str | None = None,
     **settings: Any,
 ) -> Model:
     """Train on the training part of `split` and return the model; with `out`, also write checkpoints, log and bundle.
@@ -71,7 +73,8 @@ def train(
     data. Above 2 GiB it keeps the path of the data and a fingerprint instead; `keep_graph` decides otherwise.
 
     `split` is a Split, the name of one of the data set's splits, or None for its default, which is 70/10/20 at random
-    for a Graph; `model.run_split()` returns it. Settings can replace a Config: `train(graph, split, dim=64)`. Several
+    for a Graph; `model.run_split()` returns it. Settings can replace a Config: `train(graph, split, dim=64)`. They
+    override those of a `recipe` (docs/recipes.md). Several
     processes train one model if each passes its `ranks` (`graphsage.cluster.ranks.join`). Each computes its part of
     every batch, and rank 0 writes to `out` and calls `on_event`. `on_begin` is called after all checks, before the
     first step and the first file. `on_note` gets a sentence about what the degree cap removes, and one if there are too
@@ -80,6 +83,10 @@ def train(
     """
     if config is not None and settings:
         raise ConfigError(f"give settings in config or one by one, not both; got config and {', '.join(settings)}")
+    if recipe is not None:
+        if config is not None:
+            raise ConfigError("give a recipe or a config, not both; single settings override a recipe")
+        settings = recipe_settings(recipe) | settings
     config = (config or Config.from_dict(settings)).resolved()
     for sentence in config.without_effect() if ranks.rank == 0 else ():
         warnings.warn(sentence, DataWarning, stacklevel=2)
