@@ -9,6 +9,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from graphsage.serving import protocol as module
 from graphsage.serving.protocol import LINGER, LONGEST_HEAD, is_whole_request, protocol_for
 
 
@@ -35,7 +36,7 @@ class Wire:
     """A transport that keeps what is written."""
 
     def __init__(self) -> None:
-        self.sent, self.closed = b"", False
+        self.sent, self.closed, self.aborted, self.unread = b"", False, False, 0
 
     def write(self, data: bytes) -> None:
         self.sent += data
@@ -46,6 +47,12 @@ class Wire:
     def close(self) -> None:
         self.closed = True
 
+    def abort(self) -> None:
+        self.closed = self.aborted = True
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
     def get_extra_info(self, name: str) -> None:
         return None
 
@@ -53,12 +60,16 @@ class Wire:
 class Door:
     """A gate that is full, or not."""
 
-    full, away = True, 0
+    full, away, closed = True, 0, 0
 
     def turned_away(self) -> None:
         self.away += 1
 
+    def closed_early(self) -> None:
+        self.closed += 1
 
+
+HEAD_TIMEOUT = 0.2
 WHOLE = b"POST /v1/embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}"
 
 
@@ -76,13 +87,28 @@ def wired(gate: Door) -> Iterator[tuple[Any, Wire, list[str]]]:
     config.load()
     loop, wire = asyncio.new_event_loop(), Wire()
     try:
-        protocol: Any = protocol_for(gate)(config, ServerState(), {}, loop)  # type: ignore[arg-type]
+        kind = protocol_for(gate, 3, HEAD_TIMEOUT)  # type: ignore[arg-type]
+        protocol: Any = kind(config, ServerState(), {}, loop)
         protocol.connection_made(wire)
         protocol.settle = lambda: loop.run_until_complete(asyncio.sleep(0.001))
         yield protocol, wire, seen
         protocol.connection_lost(None)
     finally:
         loop.close()
+
+
+def after(protocol: Any, seconds: float) -> None:
+    protocol.loop.run_until_complete(asyncio.sleep(seconds))
+
+
+def another(protocol: Any, sent: bytes = b"") -> tuple[Any, Wire]:
+    """A second connection to the same service."""
+    made, wire = type(protocol)(protocol.config, protocol.server_state, {}, protocol.loop), Wire()
+    made.connection_made(wire)
+    if sent:
+        made.data_received(sent)
+    after(protocol, 0.002)
+    return made, wire
 
 
 def test_a_full_gate_answers_whole_requests_without_reading_them() -> None:
@@ -167,3 +193,74 @@ def test_a_shutdown_closes_a_silent_connection_after_a_moment() -> None:
         assert not wire.closed
         protocol.loop.run_until_complete(asyncio.sleep(2 * LINGER))
         assert wire.closed
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [
+        (b"", b""),
+        (b"GET /healthz HT", b"HTTP/1.1 408"),
+        (WHOLE + b"GET /v1/mo", b"HTTP/1.1 200"),
+        (WHOLE[:-1], b"HTTP/1.1 200"),  # answered before the body came, which never comes
+    ],
+    ids=["nothing", "half a head", "half a second head", "no body"],
+)
+def test_a_client_that_owes_bytes_is_not_waited_for(sent: bytes, answer: bytes) -> None:
+    gate = Door()
+    gate.full = False
+    with wired(gate) as (protocol, wire, _):
+        for at in range(0, len(sent), 5):  # a byte now and then does not help
+            protocol.data_received(sent[at : at + 5])
+        after(protocol, HEAD_TIMEOUT / 2)
+        assert not wire.closed
+        if sent == b"GET /healthz HT":
+            protocol.data_received(b"T")
+        after(protocol, HEAD_TIMEOUT)
+        assert wire.closed
+        assert wire.sent.startswith(answer)
+        assert bool(wire.sent) == bool(answer)
+
+
+def test_a_connection_that_is_kept_alive_may_be_silent() -> None:
+    gate = Door()
+    gate.full = False
+    with wired(gate) as (protocol, wire, _):
+        protocol.data_received(WHOLE)
+        after(protocol, 2 * HEAD_TIMEOUT)
+        assert not wire.closed
+        protocol.data_received(WHOLE)
+        after(protocol, 0.002)
+        assert wire.sent.count(b"HTTP/1.1 200") == 2
+
+
+def test_one_connection_too_many_closes_the_idlest() -> None:
+    gate = Door()
+    gate.full = False
+    with wired(gate) as (protocol, wire, _):  # has sent nothing
+        protocol.data_received(WHOLE)
+        after(protocol, 0.002)
+        half, half_wire = another(protocol, b"GET /v1/mo")
+        good, good_wire = another(protocol, WHOLE)
+        assert not any(each.closed for each in (wire, half_wire, good_wire))
+        _, fourth = another(protocol, WHOLE)
+        assert half_wire.aborted  # it has never asked for anything
+        half.connection_lost(None)
+        another(protocol, WHOLE)
+        assert wire.aborted  # answered before the others
+        assert not any(each.closed for each in (good_wire, fourth))
+        assert gate.closed == 2
+        assert len(good.connections) == 3
+
+
+def test_an_answer_that_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "UNREAD", 0.1)
+    with wired(Door()) as (protocol, wire, _):
+        protocol.data_received(WHOLE)
+        wire.unread = 100
+        protocol.pause_writing()
+        for _ in range(25):  # slow, but it reads
+            wire.unread -= 1
+            after(protocol, 0.01)
+            assert not wire.closed
+        after(protocol, 0.3)
+        assert wire.aborted

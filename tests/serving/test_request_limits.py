@@ -20,7 +20,7 @@ from graphsage.serving.request_limits import local_names
 from graphsage.serving.run import check_address
 from graphsage.serving.service import Service
 from graphsage.serving.settings import Settings
-from small_service import NEW, Small, api_key
+from small_service import NEW, Small, api_key, eventually
 
 SECRET = "zebra-4711"
 READ, WRITE, ADMIN, EXPIRED = "r" * 20, "w" * 20, "a" * 20, "e" * 20
@@ -230,6 +230,36 @@ def test_a_full_service_turns_away_before_the_body_and_stays_healthy(small: Smal
         assert statuses == [200, 200]
         assert client.post("/v1/embed", json={"ids": ["node-1"]}).status_code == 200
         assert "graphsage_rejected_total 1.0" in client.get("/metrics").text
+    finally:
+        service.close()
+
+
+def test_one_of_several_keys_has_at_most_half_of_the_places(small: Small, tmp_path: Path) -> None:
+    copied = small.copy(tmp_path)
+    service = Service(copied.run, copied.graph, Settings(max_waiting=4))
+    try:
+        client = TestClient(make_app(service, ApiKeys(KEYS)), raise_server_exceptions=False)
+
+        def status(key: str) -> int:
+            headers = {"x-api-key": key}
+            body = {"ids": ["node-1"]} if key == READ else {"nodes": [{"id": "new", **NEW}]}
+            call = client.post if key == READ else client.put
+            return call("/v1/embed" if key == READ else "/v1/nodes", json=body, headers=headers).status_code
+
+        statuses = []
+        with service.live.reading():  # whoever is let in has to wait now
+            threads = [threading.Thread(target=lambda: statuses.append(status(READ))) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            eventually(lambda: client.app.waiting == 2)  # type: ignore[attr-defined]
+            assert status(READ) == 429
+            threads.append(threading.Thread(target=lambda: statuses.append(status(WRITE))))
+            threads[-1].start()
+            eventually(lambda: client.app.waiting == 3)  # type: ignore[attr-defined]
+        for thread in threads:
+            thread.join()
+        assert statuses == [200, 200, 200]
+        assert status(READ) == 200
     finally:
         service.close()
 

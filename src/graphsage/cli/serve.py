@@ -11,8 +11,10 @@ from graphsage.cli.runs import open_run
 from graphsage.errors import ConfigError
 from graphsage.serving.settings import Settings
 
+_LIMITS = ("max_waiting", "max_connections", "head_timeout", "deadline", "compact_after", "scrub_rate")
 
-@with_settings(Settings, {"Limits": ("max_waiting", "deadline", "compact_after", "scrub_rate")})
+
+@with_settings(Settings, {"Limits": _LIMITS})
 def command(
     run: Annotated[Path | None, argument("RUN", "Folder that `graphsage train` wrote.")] = None,
     graph: Annotated[

@@ -72,6 +72,10 @@ class ApiKeys:
         self._refresh()
         return self._keys
 
+    @property
+    def several(self) -> bool:
+        return len(self._keys) > 1
+
     def find(self, authorization: bytes, x_api_key: bytes) -> Key | None:
         """The key of a request; it may be expired. Basic authentication takes the key as the password."""
         given = x_api_key or _from_header(authorization)

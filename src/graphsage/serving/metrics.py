@@ -30,6 +30,9 @@ class Metrics:
             "Requests refused at the limit (429), also those never parsed.",
             registry=self.registry,
         )
+        self.closed = Counter(
+            "graphsage_connections_closed", "Idle connections closed to make room for others.", registry=self.registry
+        )
         self.embedded = Counter("graphsage_embedded_nodes", "Nodes embedded.", registry=self.registry)
         self.changes = Counter("graphsage_changes", "Changes made to the graph.", registry=self.registry)
         self.ingested = Counter("graphsage_ingested_lines", "Lines of bulk loads.", ["result"], registry=self.registry)

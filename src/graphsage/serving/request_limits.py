@@ -5,7 +5,9 @@ A refused request costs almost no time: its body is not read. Health checks are 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
 from graphsage.serving.answers import AT_THE_LIMIT, Problem, problem_body
@@ -43,6 +45,8 @@ class Gate:
         self._app, self._settings, self.keys, self._metrics, self._names = app, settings, keys, metrics, names
         self._observer = observer
         self.waiting = 0
+        self._working: Counter[str] = Counter()  # requests in work by key
+        self._arriving: dict[str, dict[asyncio.Timeout, None]] = {}  # bodies that arrive, oldest first
 
     @property
     def full(self) -> bool:
@@ -50,6 +54,9 @@ class Gate:
 
     def turned_away(self) -> None:
         self._metrics.rejected.inc()
+
+    def closed_early(self) -> None:
+        self._metrics.closed.inc()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -82,20 +89,51 @@ class Gate:
             if self.full:
                 self.turned_away()
                 raise AT_THE_LIMIT
-            if scope["path"] != INGEST:
-                self._check_length(scope)
+            sender = seen_of(scope).key or ""
+            if scope["path"] == INGEST:
+                with self._place(INGEST, self._settings.max_waiting // 8):  # they take long
+                    await self._app(scope, _in_time(receive), send)
+                return
+            self._check_length(scope)
+            body = await self._arrived(sender, receive)
+            with self._place(sender, (self._settings.max_waiting + 1) // 2 if self.keys.several else None):
+                await self._app(scope, _replay(body, receive), send)
         except Problem as problem:
             await _answer(send, problem, seen_of(scope))
-            return
+
+    @contextmanager
+    def _place(self, sender: str, most: int | None) -> Iterator[None]:
+        """A place among the requests in work. A sender has one place, or up to `most`."""
+        if self.full or (most is not None and self._working[sender] >= max(1, most)):
+            self.turned_away()
+            raise AT_THE_LIMIT
         self.waiting += 1
+        self._working[sender] += 1
         try:
-            streamed = scope["path"] == INGEST
-            receive = _in_time(receive) if streamed else _replay(await self._body(receive), receive)
-            await self._app(scope, receive, send)
-        except Problem as problem:
-            await _answer(send, problem, seen_of(scope))
+            yield
         finally:
             self.waiting -= 1
+            self._working[sender] -= 1
+            if not self._working[sender]:
+                del self._working[sender]
+
+    async def _arrived(self, sender: str, receive: Receive) -> bytes:
+        """The body. It takes no place while it arrives; of too many from one sender, the oldest makes room."""
+        arriving = self._arriving.setdefault(sender, {})
+        try:
+            async with asyncio.timeout(self._settings.deadline) as limit:
+                if len(arriving) >= self._settings.max_waiting:
+                    oldest = next(iter(arriving))
+                    del arriving[oldest]
+                    oldest.reschedule(0)
+                arriving[limit] = None
+                return await self._body(receive)
+        except TimeoutError:
+            raise Problem(408, "the body did not arrive before the deadline") from None
+        finally:
+            arriving.pop(limit, None)
+            if not arriving:
+                self._arriving.pop(sender, None)
 
     def _check_name(self, headers: Headers) -> None:
         """Refuse DNS rebinding: a web page may point its own name at this machine, and the browser sends that name."""
@@ -122,20 +160,16 @@ class Gate:
 
     async def _body(self, receive: Receive) -> bytes:
         parts, size = [], 0
-        try:
-            async with asyncio.timeout(self._settings.deadline):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise Problem(400, "the client closed the connection")
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > self._settings.max_body:
-                        raise self._too_large()
-                    if not message.get("more_body"):
-                        return b"".join(parts)
-        except TimeoutError:
-            raise Problem(408, "the body did not arrive before the deadline") from None
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Problem(400, "the client closed the connection")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self._settings.max_body:
+                raise self._too_large()
+            if not message.get("more_body"):
+                return b"".join(parts)
 
     def _too_large(self) -> Problem:
         return Problem(413, f"a body may have at most {self._settings.max_body} bytes")

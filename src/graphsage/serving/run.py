@@ -2,6 +2,7 @@
 
 import gc
 import ipaddress
+import logging
 import re
 import signal
 import socket
@@ -24,6 +25,8 @@ from graphsage.serving.service import Service
 from graphsage.serving.settings import Settings
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]+\]")  # a host name or an address
+_log = logging.getLogger("graphsage.serving")
+_OTHER_FILES = 128  # files and sockets besides connections
 GRACE = 10  # seconds for requests in flight after a signal
 
 
@@ -46,6 +49,23 @@ class _Server(uvicorn.Server):
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             self.on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
+
+def _open_files(connections: int) -> int:
+    """Let this process open as many files as `connections` need; return how many connections it may have."""
+    if sys.platform == "win32":
+        return connections
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    allowed = connections if soft == resource.RLIM_INFINITY else max(1, min(connections, soft - _OTHER_FILES))
+    if allowed < connections:
+        _log.warning("the limit on open files (%d) allows %d connections, not %d", soft, allowed, connections)
+    return allowed
 
 
 def check_address(host: str, keys: ApiKeys, allowed_hosts: Sequence[str] = ()) -> None:
@@ -101,7 +121,7 @@ def serve(
             port=port,
             log_level="warning",
             access_log=False,
-            http=protocol_for(app),
+            http=protocol_for(app, _open_files(settings.max_connections), settings.head_timeout),
             server_header=False,
             lifespan="off",
             backlog=2048,
