@@ -51,6 +51,7 @@ def serving(
     fault: str = "",
     ready: bool = True,
     runner: tuple[str, ...] = ("-m", "graphsage"),
+    root: Path = ROOT,
 ) -> Iterator[Server]:
     """A server on a free port; on leaving, SIGTERM, and it must exit with 0 (unless it was killed)."""
     command = [
@@ -67,7 +68,7 @@ def serving(
         *options,
     ]
     env = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "GRAPHSAGE_FAULT": fault}
-    env["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), env.get("PYTHONPATH", "")])
+    env["PYTHONPATH"] = os.pathsep.join([str(root / "src"), env.get("PYTHONPATH", "")])
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env, start_new_session=True)
     try:
         assert process.stderr is not None

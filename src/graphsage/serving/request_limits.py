@@ -103,7 +103,7 @@ class Gate:
 
     @contextmanager
     def _place(self, sender: str, most: int | None) -> Iterator[None]:
-        """A place among the requests in work. A sender has one place, or up to `most`."""
+        """A place among the requests in work, of which a sender may have `most`."""
         if self.full or (most is not None and self._working[sender] >= max(1, most)):
             self.turned_away()
             raise AT_THE_LIMIT
