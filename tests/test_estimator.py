@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from graphsage.errors import ConfigError, DataError
-from graphsage.estimator import GraphSageClassifier, GraphSageEmbedder
+from graphsage.estimator import GraphSageClassifier, GraphSageEmbedder, GraphSageRegressor
 from planted import planted_graph
 
 SMALL = {"sample_sizes": (4, 3), "dim": 8, "batch_size": 16, "epochs": 20}
@@ -47,6 +47,19 @@ def test_many_labels_are_predicted_as_zeros_and_ones() -> None:
     assert set(np.unique(model.predict(NODES))) <= {0, 1}
 
 
+def test_cross_validation_over_node_numbers_predicts_numbers() -> None:
+    graph = planted_graph()
+    y = 1000 + 50 * graph.features[:, 0].double().numpy()
+    settings = {**SMALL, "batch_size": 32, "lr": 0.03}
+    assert cross_val_score(GraphSageRegressor(graph, **settings), NODES, y, cv=3).mean() > 0.6
+    both = np.stack([y, -y], axis=1)
+    model = GraphSageRegressor(graph, **settings, settings={"loss": "huber"}).fit(NODES[:80], both[:80])
+    assert model.predict(NODES[80:]).shape == (40, 2)
+    assert model.score(NODES[80:], both[80:]) > 0.6
+    with pytest.raises(DataError, match="y must hold numbers"):
+        model.fit(NODES[:2], ["a", "b"])
+
+
 def test_the_embedder_feeds_a_pipeline() -> None:
     graph = planted_graph()
     embedder = GraphSageEmbedder(graph, **{**SMALL, "epochs": None, "steps": 60, "lr": 0.01})
@@ -82,4 +95,11 @@ def test_wrong_input_is_named() -> None:
     [GraphSageClassifier(dim=16, sample_sizes=(1,), epochs=20, batch_size=64, lr=0.03, settings={"normalize": "never"})]
 )
 def test_the_classifier_passes_scikit_learns_checks_on_features_alone(estimator, check) -> None:
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [GraphSageRegressor(dim=16, sample_sizes=(1,), epochs=20, batch_size=64, lr=0.03)],
+)
+def test_the_regressor_passes_scikit_learns_checks_on_features_alone(estimator, check) -> None:
     check(estimator)

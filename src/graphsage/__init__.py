@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from graphsage.errors import OutputError as OutputError
     from graphsage.estimator import GraphSageClassifier as GraphSageClassifier
     from graphsage.estimator import GraphSageEmbedder as GraphSageEmbedder
+    from graphsage.estimator import GraphSageRegressor as GraphSageRegressor
     from graphsage.execution.user_aggregators import register_aggregator as register_aggregator
     from graphsage.graph.cap import cap_degrees as cap_degrees
     from graphsage.graph.graph import Graph as Graph
@@ -54,6 +55,7 @@ _HOME = {
     "GraphError": "graphsage.errors",
     "GraphSageClassifier": "graphsage.estimator",
     "GraphSageEmbedder": "graphsage.estimator",
+    "GraphSageRegressor": "graphsage.estimator",
     "GraphSageError": "graphsage.errors",
     "Minibatch": "graphsage.kernels.neighborhood",
     "Model": "graphsage.inference.model",

@@ -1,4 +1,4 @@
-"""The scikit-learn face: `GraphSageClassifier` and `GraphSageEmbedder`.
+"""The scikit-learn face: `GraphSageClassifier`, `GraphSageRegressor` and `GraphSageEmbedder`.
 
 With `graph=` the rows of X are node numbers, shape (n,) or (n, 1): `fit` trains on those nodes with the edges among
 them and nothing else, so cross-validation is inductive by itself, and `predict` attaches the asked nodes to the full
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils import assert_all_finite, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphsage.errors import DataError
+from graphsage.graph.build import as_targets
 from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.split import NONE, TRAIN, Split
 from graphsage.training.config import Config
@@ -25,7 +26,7 @@ Array = npt.NDArray[Any]
 
 
 class _GraphSage(BaseEstimator):  # type: ignore[misc]
-    """What both estimators share. The constructor only stores; `fit` builds and checks the Config."""
+    """What the estimators share. The constructor only stores; `fit` builds and checks the Config."""
 
     _task = "supervised"
 
@@ -142,6 +143,41 @@ class GraphSageClassifier(ClassifierMixin, _GraphSage):  # type: ignore[misc]
         z = self._embed(X)
         decided = self.model_.decide(self.model_.probabilities(z)).numpy()
         return decided if self.model_.multilabel else self.classes_[decided]
+
+
+class GraphSageRegressor(RegressorMixin, _GraphSage):  # type: ignore[misc]
+    """Numbers of nodes. y holds one a row, or T of them."""
+
+    _task = "regression"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> "GraphSageRegressor":
+        graph, rows = self._where(X, fitting=True)
+        if y is None:
+            raise DataError("GraphSageRegressor requires y to be passed, but the target y is None")
+        answers = np.asarray(y)
+        if len(answers) != len(rows):
+            raise DataError(f"X has {len(rows)} rows and y {len(answers)}; they must go together")
+        try:
+            answers = answers.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"y must hold numbers; {error}") from None
+        assert_all_finite(answers, input_name="y")
+        self._flat = answers.ndim == 1
+        answers = answers[:, None] if self._flat else answers
+        targets = np.full((graph.num_nodes, answers.shape[1]), np.nan)
+        targets[rows.numpy()] = answers
+        self._fit(graph.replace(labels=as_targets(targets, graph.num_nodes), class_names=None), rows)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        z = self._embed(X)
+        values: Array = self.model_.values(z).numpy()
+        return values[:, 0] if self._flat else values
 
 
 class GraphSageEmbedder(TransformerMixin, _GraphSage):  # type: ignore[misc]

@@ -18,6 +18,7 @@ def test_the_public_names_are_these_and_all_can_be_imported() -> None:
         "GraphSageClassifier",
         "GraphSageEmbedder",
         "GraphSageError",
+        "GraphSageRegressor",
         "Minibatch",
         "Model",
         "Neighborhood",

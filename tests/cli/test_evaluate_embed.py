@@ -235,3 +235,24 @@ def test_labels_that_are_not_known_stay_empty_and_many_are_lists(graphsage: Comm
     table = pyarrow.parquet.read_table(tmp_path / "m.parquet")
     assert table["label"].to_pylist() == [[KINDS[row % 3]] for row in range(N)]
     assert {name for row in table["prediction"].to_pylist() for name in row} <= set(KINDS)
+
+
+def test_each_class_has_its_scores_in_a_table_in_json_and_in_a_picture(
+    run: Path, graphsage: Command, tmp_path: Path
+) -> None:
+    picture = tmp_path / "classes.png"
+    answer = graphsage("evaluate", run, "--per-class", "--picture", picture)
+    assert answer.code == 0, answer.err
+    lines = answer.out.splitlines()
+    head = next(place for place, line in enumerate(lines) if line.startswith("class "))
+    assert lines[head].split() == ["class", "precision", "recall", "F1", "support", "predicted"]
+    assert [line.split()[0] for line in lines[head + 1 : head + 4]] == list(KINDS)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    found = graphsage("evaluate", run, "--per-class", "--json").json
+    assert [each["name"] for each in found["classes"]] == list(KINDS)
+    assert sum(each["support"] for each in found["classes"]) == found["nodes"]
+    right = sum(each["recall"] * each["support"] for each in found["classes"])
+    assert right / found["nodes"] == pytest.approx(found["micro_f1"])
+    assert 0 <= found["ece"] <= 1
+    assert "classes" not in graphsage("evaluate", run, "--json").json
+    assert "must end in .png" in graphsage("evaluate", run, "--picture", tmp_path / "no.pdf").error

@@ -50,10 +50,10 @@ def test_auc_without_two_kinds_of_nodes_is_an_error() -> None:
         score("auc", np.zeros(3, int), PROBABILITIES[:3])
 
 
-def test_only_the_loss_is_better_when_lower() -> None:
+def test_losses_and_errors_are_better_when_lower() -> None:
     for name, metric in METRICS.items():
         lower, higher = metric.better(0.1, 0.2), metric.better(0.2, 0.1)
-        assert (lower, higher) == ((True, False) if name == "loss" else (False, True))
+        assert (lower, higher) == ((True, False) if name in ("loss", "rmse", "mae") else (False, True))
         assert metric.better(0.1, None)
         assert metric.ascending(metric.ascending(0.3)) == 0.3
         assert (metric.ascending(0.1) < metric.ascending(0.2)) == higher

@@ -309,7 +309,7 @@ def test_results_that_are_not_finite_are_refused(
         answer = client.post(f"/v1/{route}", json={"ids": ["node-1"]})
         assert answer.status_code == 422
         assert "overflowed" in answer.json()["detail"]
-    monkeypatch.setattr(LiveEncoder, "probabilities", lambda _, z: torch.full((len(z), 3), torch.nan))
+    monkeypatch.setattr(LiveEncoder, "outputs", lambda _, z: torch.full((len(z), 3), torch.nan))
     answer = client.post("/v1/predict", json={"ids": ["node-20"]})
     assert answer.status_code == 422
     assert "overflowed" in answer.json()["detail"]

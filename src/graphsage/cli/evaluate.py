@@ -1,20 +1,26 @@
 """`graphsage evaluate`: F1, or the errors of a regression, on nodes that training did not see."""
 
+import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from graphsage.cli.options import Device, Inference, Json, OtherData, Part, Run, option
-from graphsage.cli.output import block_progress, print_columns, print_facts, print_json, say, working
+from graphsage.cli.output import block_progress, print_columns, print_facts, print_json, say, shortened, working
 from graphsage.cli.runs import open_run
 from graphsage.cli.yardsticks import Yardsticks, print_yardsticks, yardstick_rows
 from graphsage.errors import ConfigError
 from graphsage.evaluation.metrics import METRICS
 
 if TYPE_CHECKING:
+    from graphsage.evaluation.class_report import ClassScores
     from graphsage.evaluation.regression import RegressionScores
     from graphsage.graph.graph import Graph
     from graphsage.graph.split import Split
 
 ERRORS = ("mae", "rmse", "r2")
+HEADER = ["class", "precision", "recall", "F1", "support", "predicted"]
 
 
 def command(
@@ -25,6 +31,13 @@ def command(
     inference: Inference = None,
     device: Device = "auto",
     yardsticks: Yardsticks = True,
+    per_class: Annotated[
+        bool, typer.Option("--per-class", help="Also print precision, recall, F1 and support of each class.")
+    ] = False,
+    picture: Annotated[
+        Path | None,
+        option("--picture", "Draw the scores of each class, and how well probabilities are calibrated.", "FILE.png"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Score the model in RUN: micro and macro F1, or MAE, RMSE and R2 of a regression.
@@ -39,10 +52,11 @@ def command(
     Examples:
       graphsage evaluate run
       graphsage evaluate run --part val --json
+      graphsage evaluate run --per-class --picture classes.png
       graphsage evaluate run other-graph --part all
     """
     from graphsage.evaluation.f1 import F1
-    from graphsage.inference.model import with_known_classes
+    from graphsage.inference.model import quality, scores_of, with_known_classes
 
     if split_name in ("train", "val", "test", "all"):
         raise ConfigError(f"--split was renamed --part, and --split-name --split; write --part {split_name}")
@@ -52,8 +66,14 @@ def command(
     what, result = ("target", "is left out") if graph.regression else ("class", "counts as wrong")
     for label, count in unknown.items():
         say(f"warning: the model does not know the {what} {label!r} of {count:,} nodes; it {result}")
+    if picture is not None and picture.suffix.lower() != ".png":
+        raise ConfigError(f"{picture}: the file must end in .png; got {picture.suffix or 'no ending'!r}")
+    if opened.model.regression and (per_class or picture is not None):
+        flag = "--per-class" if per_class else "--picture"
+        raise ConfigError(f"{flag} shows classes, and the model in {run} predicts numbers; leave it out")
     with block_progress("embedding") as on_block:
-        scores = opened.model.evaluate(graph, split, part, inference=inference, on_block=on_block)
+        made = opened.model.answers(graph, split, (part,), inference=inference, on_block=on_block)[part]
+    scores = scores_of(made)
     facts: dict[str, Any] = {
         "split": part,
         "nodes": scores.nodes,
@@ -77,15 +97,33 @@ def command(
         return
     assert isinstance(scores, F1)
     f1 = {"micro_f1": scores.micro, "macro_f1": scores.macro}
+    each = quality(made, graph)
+    if each.calibration_error is not None:
+        f1["ece"] = each.calibration_error
     rows = None
     if yardsticks and opened.model.head is None and part in ("val", "test"):
         rows = yardstick_rows(opened.model, graph, split, inference)
+    if picture is not None:
+        from graphsage.cli.pictures import draw_quality
+
+        title = f"{scores.nodes:,} {part} nodes of {opened.data.name}"
+        draw_quality(picture, each.classes, each.reliability, each.calibration_error, title=title)
     if json:
-        print_json(facts | f1 if rows is None else facts | f1 | {"yardsticks": rows})
-    else:
-        print_facts({**facts, **nodes, **{name: f"{score:.4f}" for name, score in f1.items()}})
-        if rows is not None:
-            print_yardsticks(rows, part)
+        more = {} if rows is None else {"yardsticks": rows}
+        more |= {"classes": [dataclasses.asdict(one) for one in each.classes]} if per_class else {}
+        print_json(facts | f1 | more | ({} if picture is None else {"picture": str(picture)}))
+        return
+    print_facts({**facts, **nodes, **{name: f"{score:.4f}" for name, score in f1.items()}, "picture": picture})
+    if per_class:
+        print()
+        print_columns([HEADER, *map(_row, each.classes)], right=range(1, len(HEADER)))
+    if rows is not None:
+        print_yardsticks(rows, part)
+
+
+def _row(scores: "ClassScores") -> list[str]:
+    numbers = [f"{each:.4f}" for each in (scores.precision, scores.recall, scores.f1)]
+    return [shortened(scores.name, 60), *numbers, f"{scores.support:,}", f"{scores.predicted:,}"]
 
 
 def _yardsticks(graph: "Graph", split: "Split", part: str) -> "dict[str, RegressionScores]":

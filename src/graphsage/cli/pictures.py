@@ -5,13 +5,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from graphsage.atomic import atomic_file
 from graphsage.cli.output import shortened
+
+if TYPE_CHECKING:
+    from graphsage.evaluation.calibration import Bin
+    from graphsage.evaluation.class_report import ClassScores
 
 COLORS = ("#4269d0", "#efb118", "#ff725c", "#3ca951", "#a463f2", "#6cc5b0", "#9c6b4e", "#ff8ab7", "#1d3557", "#97bbf5")
 REST, INK, FAINT = "#c9ccd1", "#22252a", "#6b7078"
@@ -60,6 +64,68 @@ def draw_map(path: Path, places: npt.NDArray[Any], classes: Sequence[str], *, ti
     figure.text(0.035, 0.906, subtitle, fontsize=10.5, color=FAINT)
     with atomic_file(path) as temporary:
         figure.savefig(temporary, format="png")
+
+
+BAR_CLASSES = 30  # in a picture of all classes: the largest ones
+
+
+def draw_quality(
+    path: Path,
+    classes: "Sequence[ClassScores]",
+    reliability: "Sequence[Bin] | None",
+    error: float | None,
+    *,
+    title: str,
+) -> None:
+    """Precision, recall and F1 of each class, the largest at the top. With probabilities also the share of decisions
+    that are right, by their probability."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    shown = sorted(classes, key=lambda each: -each.support)[:BAR_CLASSES]
+    height = max(3.6, 1.5 + 0.26 * len(shown))
+    figure = Figure(figsize=(7.5 if reliability is None else 12.0, height), dpi=140, facecolor="white")
+    FigureCanvasAgg(figure)
+    figure.set_layout_engine("constrained")
+    panels = figure.subplots(1, 1 if reliability is None else 2, squeeze=False)[0]
+    axes, rows = panels[0], range(len(shown))
+    axes.hlines(rows, 0, [each.f1 for each in shown], color=REST, linewidth=5, zorder=1)
+    looks = (("precision", COLORS[0], "<"), ("recall", COLORS[2], ">"), ("f1", INK, "o"))
+    for name, color, marker in looks:
+        label = "F1" if name == "f1" else name
+        axes.scatter([getattr(each, name) for each in shown], rows, c=color, marker=marker, s=24, label=label, zorder=2)
+    axes.set_yticks(rows, [f"{shortened(each.name, WORDS)} ({each.support:,})" for each in shown], fontsize=8.5)
+    axes.invert_yaxis()
+    axes.set_xlim(-0.02, 1.02)
+    left_out = len(classes) - len(shown)
+    axes.set_xlabel("score" + (f"; {left_out} smaller classes are not shown" if left_out else ""))
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=9)
+    if reliability is not None and error is not None:
+        _draw_reliability(panels[1], reliability, error)
+    for panel in panels:
+        panel.grid(color="#e8e8e8", linewidth=0.8)
+        panel.set_axisbelow(True)
+        panel.tick_params(length=0, labelcolor=INK)
+        panel.spines[["top", "right", "left", "bottom"]].set_visible(False)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold", color=INK)
+    with atomic_file(path) as temporary:
+        figure.savefig(temporary, format="png", metadata={"Software": None})
+
+
+def _draw_reliability(axes: Any, reliability: "Sequence[Bin]", error: float) -> None:
+    """A point for each interval of probability, its area by the number of decisions; the diagonal is perfect."""
+    total = sum(each.count for each in reliability)
+    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1, linestyle="--", label="perfectly calibrated")
+    p, right = [each.probability for each in reliability], [each.right for each in reliability]
+    axes.plot(p, right, color=COLORS[0], linewidth=1)
+    axes.scatter(p, right, s=[20 + 500 * each.count / total for each in reliability], c=COLORS[0], alpha=0.6, zorder=3)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_aspect("equal")
+    axes.set_xlabel("probability that the model gives")
+    axes.set_ylabel("share that is right")
+    axes.set_title(f"calibration error (ECE) {error:.3f}; area: number of decisions", fontsize=9.5, color=INK)
+    axes.legend(loc="upper left", frameon=False, fontsize=9)
 
 
 def _label(axes: Any, places: npt.NDArray[Any], name: str, color: str, taken: Sequence[Any]) -> Any:

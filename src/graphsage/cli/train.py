@@ -54,7 +54,7 @@ PANELS = {
         "residual",
         "inference",
     ),
-    "Classes and numbers": ("head_scale", "class_weights", "metric", "loss"),
+    "Classes and numbers": ("head_scale", "class_weights", "metric", "calibrate", "loss"),
     "Neighborhoods": ("sample_sizes", "whole_batches", "max_degree", "cap", "redraw"),
     "Features": ("identity_dim", "degree_features", "projections", "standardize", "keep_features", "feature_type"),
     "Random walks (unsupervised and joint)": (
@@ -82,6 +82,7 @@ DEFAULTS = {
     "objective": "equation-1",
     "projections": "0; 128 without features",
     "max_degree": "unlimited; 128 with --form",
+    "calibrate": "on; off with --form",
     "cap": "off; row with --form or --max-degree",
     "keep_weights": "best; with --form last, or best with --patience",
     "metric": "micro-f1; macro-f1 with --class-weights",

@@ -62,7 +62,7 @@ def from_edges(
     if labels is not None and _kind_of(labels) in "OUS":
         labels, class_names = _numbered(labels, class_names)
     label_tensor = None if labels is None else _labels(labels, n)
-    label_tensor = label_tensor if targets is None else _targets(targets, n)
+    label_tensor = label_tensor if targets is None else as_targets(targets, n)
     _check_edges(pairs, n)  # after the rows: too few of them would make good edges look bad
     when = None if edge_time is None else _vector(edge_time, len(pairs), "edge_time", "edges")
     indptr, indices, when = _csr(pairs, n, when, directed, self_loops)
@@ -311,7 +311,8 @@ def unknown_label(graph: Graph) -> float:
     return float("nan") if graph.regression else UNKNOWN if graph.multilabel else -1
 
 
-def _targets(values: Any, n: int) -> Tensor:
+def as_targets(values: Any, n: int) -> Tensor:
+    """Numbers to predict of `n` nodes, (N, T) float64 with NaN for unknown."""
     try:
         tensor = _numbers(values, "targets").double()
     except (TypeError, ValueError) as error:

@@ -6,6 +6,7 @@ Nothing in it executes. `config.json` holds checksums of itself and of the other
 import dataclasses
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from torch import Tensor, nn
 from graphsage.atomic import atomic_file
 from graphsage.checksummed_json import CHECKSUM, verified, write_checksummed
 from graphsage.errors import BundleError, ConfigError
+from graphsage.evaluation.calibration import Calibration
 from graphsage.features.limits import FeatureLimits
 from graphsage.features.pipeline import FittedFeatures
 from graphsage.features.structure import Structure
@@ -82,6 +84,10 @@ def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
         "sampling": dataclasses.asdict(model.sampling),
         **{name: getattr(model, name) for name in (*_PLAIN, "class_names")},
         "structure": dataclasses.asdict(model.structure),
+        "calibration": {
+            "temperature": model.calibration.temperature,
+            "thresholds": None if model.calibration.thresholds is None else model.calibration.thresholds.tolist(),
+        },
         "limits": None if model.limits is None else {"multiple": model.limits.multiple},
         "data": data,
         "files": {name: checksum(folder / name) for name in files},
@@ -105,6 +111,7 @@ def load_bundle(folder: Path) -> "Model":
         names = config["class_names"]
         structure = Structure(**config["structure"])
         rest = {name: config[name] for name in _PLAIN}
+        calibration = _calibration(config["calibration"], 0 if head is None else head.linear.out_features)
         if not (isinstance(rest["about"], dict) and isinstance(rest["seed"], int)):
             raise TypeError("about must be a table and seed a number")
     except (KeyError, TypeError, ValueError, RuntimeError, OverflowError, MemoryError) as error:
@@ -126,10 +133,22 @@ def load_bundle(folder: Path) -> "Model":
         features=features,
         structure=structure,
         limits=limits,
+        calibration=calibration,
         class_names=None if names is None else tuple(names),
         folder=folder.absolute(),
         **rest,
     )
+
+
+def _calibration(given: dict[str, Any], count: int) -> Calibration:
+    """ValueError if it is none for `count` classes."""
+    temperature, thresholds = given["temperature"], given["thresholds"]
+    numbers = [temperature, *(thresholds or [])]
+    if not all(isinstance(x, int | float) and math.isfinite(x) for x in numbers) or temperature <= 0:
+        raise ValueError("calibration must be finite numbers, and its temperature above 0")
+    if thresholds is not None and len(thresholds) != count:
+        raise ValueError(f"there are {len(thresholds)} thresholds for {count} labels")
+    return Calibration(temperature, None if thresholds is None else torch.tensor(thresholds, dtype=torch.float32))
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from graphsage.errors import ConfigError, DataError, DataWarning, GraphSageError, setting
+from graphsage.evaluation.calibration import Bin, Calibration, calibration_error, fitted, reliability
+from graphsage.evaluation.class_report import ClassScores, class_report
 from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.evaluation.metrics import Metric
 from graphsage.evaluation.probe import Probe
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 INFERENCE = ("exact", "sampled")
 KEEP_BYTES = 2 << 30  # a run refers to a larger graph instead of copying it
 OWN_SPLIT = "own"  # the name of a split that the caller made
-THRESHOLD = 0.5  # a label is predicted where its probability is above
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +66,8 @@ class Model:
     features: FittedFeatures | None = None
     limits: FeatureLimits | None = None
     """Values of features beyond these are refused in new rows; None sets no limits."""
+    calibration: Calibration = field(default_factory=Calibration)
+    """What validation nodes say about the scores."""
     seed: int = 0
     about: dict[str, Any] = field(default_factory=dict)
     """Where it comes from: the training settings, the data's name and split."""
@@ -212,12 +215,12 @@ class Model:
 
     @torch.no_grad()
     def probabilities(self, z: Tensor) -> Tensor:
-        """Class probabilities of embeddings: softmax for one class a node, a sigmoid for each label where many.
-        Features that follow an embedding are not read."""
+        """Class probabilities of embeddings, calibrated if the training had validation nodes: softmax for one class a
+        node, a sigmoid for each label where many. Features that follow an embedding are not read."""
         scores = self._scores(z)
         if self.regression:
             raise DataError("this model predicts numbers and no classes, so there are no probabilities; use predict")
-        return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)
+        return self.calibration.probabilities(scores, self.multilabel)
 
     @torch.no_grad()
     def values(self, z: Tensor) -> Tensor:
@@ -258,7 +261,14 @@ class Model:
         return self.probabilities(self.embed(graph, nodes, **options))
 
     def decide(self, probabilities: Tensor) -> Tensor:
-        return (probabilities > THRESHOLD).long() if self.multilabel else probabilities.argmax(dim=1)
+        return self.calibration.decide(probabilities, self.multilabel)
+
+    @torch.no_grad()
+    def calibrate(self, graph: Graph, nodes: Tensor, metric: str = "micro-f1") -> None:
+        """Choose the temperature, and the thresholds of labels, by labeled `nodes` of a graph: validation nodes."""
+        assert graph.labels is not None
+        scores = self._scores(self.embed(graph, nodes))
+        self.calibration = fitted(scores, graph.labels[nodes.to(graph.labels.device)].cpu(), metric)
 
     def evaluate(
         self, graph: Graph | None = None, split: Split | None = None, part: str = "test", **options: Any
@@ -273,10 +283,7 @@ class Model:
         """
         graph = self._graph(graph)
         split = self.run_split(graph) if split is None else split
-        if self.regression:
-            made = self.answers(graph, split, (part,), **options)[part]
-            return regression_scores(made.truth.cpu().numpy(), made.decided.numpy())
-        return self.evaluate_parts(graph, split, (part,), **options)[part]
+        return scores_of(self.answers(graph, split, (part,), **options)[part])
 
     def evaluate_parts(self, graph: Graph, split: Split, parts: Sequence[str], **options: Any) -> dict[str, F1]:
         """F1 on several parts, embedding and fitting the probe once."""
@@ -435,6 +442,34 @@ def _with_known_targets(model: Model, graph: Graph, name: str) -> tuple[Graph, d
 def f1_of(truth: Tensor, predicted: Tensor) -> F1:
     """Scores of predictions in the model's classes; `truth` may have more labels than the model knows."""
     return f1_scores(truth.cpu().numpy(), _padded(predicted, truth).numpy())
+
+
+def scores_of(made: Answers) -> F1 | RegressionScores:
+    """F1 of classes or labels, or the errors of numbers."""
+    if made.truth.is_floating_point():
+        return regression_scores(made.truth.cpu().numpy(), made.decided.numpy())
+    return f1_of(made.truth, made.decided)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Scores of each class, and how well probabilities are calibrated, if there are any."""
+
+    classes: list[ClassScores]
+    reliability: list[Bin] | None = None
+    calibration_error: float | None = None
+
+
+def quality(made: Answers, graph: Graph) -> Quality:
+    """Of predictions for nodes of `graph`, whose labels have its numbers (`with_known_classes`)."""
+    truth, decided = made.truth.cpu().numpy(), _padded(made.decided, made.truth).numpy()
+    count = max(graph.num_classes, int(decided.max()) + 1 if decided.ndim == 1 else decided.shape[1])
+    names = graph.class_names or tuple(map(str, range(count)))
+    classes = class_report(truth, decided, names)
+    if made.probabilities is None:
+        return Quality(classes)
+    bins = reliability(truth, made.probabilities.numpy())
+    return Quality(classes, bins, calibration_error(bins))
 
 
 def score_of(metric: Metric, answers: "Answers") -> float:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from graphsage.errors import ConfigError, DataError, setting
+from graphsage.evaluation.calibration import Calibration
 from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.features.structure import Structure
 from graphsage.inference.embed import order_matters, prepare
@@ -18,7 +19,7 @@ from graphsage.inference.model import INFERENCE, Model
 from graphsage.live.deterministic_matmul import deterministic, rows_are_independent
 from graphsage.live.overlay_view import OverlayView, Target
 from graphsage.model.encoder import Encoder
-from graphsage.model.heads import ClassHead
+from graphsage.model.heads import ClassHead, RegressionHead
 from graphsage.sampling.minibatch import SamplingConfig
 
 Compute = Callable[[], Tensor]
@@ -36,6 +37,7 @@ class LiveEncoder:
     structure: Structure
     keep_features: bool
     multilabel: bool
+    calibration: Calibration
     seed: int
     together: bool
     """Whether nodes of a request are computed together; otherwise one by one, for bit-identical vectors."""
@@ -63,6 +65,7 @@ class LiveEncoder:
             model.structure,
             model.keep_features,
             model.multilabel,
+            model.calibration,
             model.seed,
             rows_are_independent(encoder),
             order_matters(model.encoder, how),
@@ -98,9 +101,11 @@ class LiveEncoder:
         return prepare(self.fast, view, view.targets, sampling, self.seed, keep_features=self.keep_features)
 
     @torch.no_grad()
-    def probabilities(self, z: Tensor) -> Tensor | None:
-        """(B, C), None for a model without classes."""
+    def outputs(self, z: Tensor) -> Tensor | None:
+        """Probabilities of classes (B, C), or numbers of a regression (B, T); None if the model predicts nothing."""
         if self.head is None:
             return None
         scores = self.head(z[:, : self.encoder.config.dim].contiguous())
-        return torch.sigmoid(scores) if self.multilabel else torch.softmax(scores, dim=1)
+        if isinstance(self.head, RegressionHead):
+            return self.head.values(scores)
+        return self.calibration.probabilities(scores, self.multilabel)

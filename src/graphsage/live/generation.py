@@ -119,9 +119,9 @@ class Generation:
         return str(self.graph.id_of(row))
 
     def label_of(self, row: int) -> int | tuple[int, ...] | None:
-        """The class of a node, all its labels for multi-label data, or None if unknown."""
+        """The class of a node, all its labels for multi-label data, or None if unknown or a number to predict."""
         labels = self.graph.labels
-        if labels is None:
+        if labels is None or self.graph.regression:
             return None
         self._check("graph/labels.npy", labels, row, row + 1)
         if not bool(known_labels(labels[row : row + 1])):

@@ -67,9 +67,6 @@ def _labels(overlay: Overlay, rows: IntArray) -> torch.Tensor | None:
     out[torch.from_numpy(np.flatnonzero(old))] = labels[torch.from_numpy(rows[old])]
     for row, label in overlay.labels.items():
         place = int(np.searchsorted(rows, row))
-        if overlay.base.graph.regression:
-            out[place] = torch.tensor(label, dtype=labels.dtype)
-            continue
         out[place] = 0
         if isinstance(label, tuple):
             out[place, list(label)] = 1

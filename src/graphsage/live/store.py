@@ -129,6 +129,8 @@ class LiveGraph:
     def classes(self) -> tuple[tuple[str, ...], bool]:
         """The names of the graph's classes, and whether a node may have several. They never change."""
         graph = self._base.graph
+        if graph.regression:
+            return (), False
         return graph.class_names or tuple(map(str, range(graph.num_classes))), graph.multilabel
 
     @property
@@ -349,7 +351,8 @@ class Checker:
         self._pending: dict[str, bool] = {}
         self._attributes: dict[str, dict[str, Any]] = {}  # of nodes that the group changes
         graph = overlay.base.graph
-        self._width, self._classes, self._many = graph.num_features, graph.num_classes, graph.multilabel
+        self._width, self._many = graph.num_features, graph.multilabel
+        self._classes = 0 if graph.regression else graph.num_classes
 
     def check(self, change: Change) -> None:
         """Refuse a faulty change; the message names the place of the fault, never its content."""

@@ -34,12 +34,13 @@ class NewNode:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """z (B, dim) and probabilities (B, C) of a job's nodes, ids first, with the versions of model and graph."""
+    """z (B, dim) and outputs (B, C), probabilities or numbers, of a job's nodes, ids first; the versions of model and
+    graph."""
 
     model: ServedModel
     version: Version
     z: Tensor
-    probabilities: Tensor | None
+    outputs: Tensor | None
     seen: Any = None
     """What the job's `look` returned."""
 
@@ -141,7 +142,7 @@ class Batcher:
             compute = model.encoder.read(targets)
         z = compute()  # the graph may change meanwhile
         wanted = any(job.predict for job, *_ in accepted)
-        p = model.encoder.probabilities(z) if wanted and targets else None
+        p = model.encoder.outputs(z) if wanted and targets else None
         self._metrics.batch.observe(len(targets))
         self._metrics.embedded.inc(len(targets))
         for job, start, seen in accepted:

@@ -75,10 +75,18 @@ class Embeddings:
 
 @dataclass(frozen=True)
 class Prediction:
-    """`classes` holds the class, or all labels above the threshold; `probabilities` are in descending order."""
+    """`classes` holds the class, or all labels above their thresholds; `probabilities` are in descending order. A
+    regression predicts `values` by target instead."""
 
-    classes: tuple[str, ...]
-    probabilities: dict[str, float]
+    classes: tuple[str, ...] = ()
+    probabilities: dict[str, float] = field(default_factory=dict)
+    values: dict[str, float] = field(default_factory=dict)
+
+
+def _prediction(found: dict[str, Any]) -> Prediction:
+    if "values" in found:
+        return Prediction(values=found["values"])
+    return Prediction(tuple(found["labels"]) if "labels" in found else (found["class"],), found["probabilities"])
 
 
 @dataclass(frozen=True)
@@ -160,11 +168,7 @@ class Client:
     def predict(self, ids: Sequence[str] = (), nodes: Sequence[Node] = ()) -> Results[Prediction]:
         """Large batches are several requests."""
         results, model, graph = self._ask_parts("/v1/predict", ids, nodes, {})
-        made = (
-            Prediction(tuple(each["labels"]) if "labels" in each else (each["class"],), each["probabilities"])
-            for each in results
-        )
-        return Results(tuple(made), model, graph)
+        return Results(tuple(map(_prediction, results)), model, graph)
 
     def search(self, id: str | None = None, node: Node | None = None, k: int = 10) -> Results[Neighbor]:
         body = {"k": k, **({"id": id} if id is not None else {}), **({"node": node.as_json()} if node else {})}

@@ -276,8 +276,9 @@ class IndexUpdater:
             nearest = index.search_all(np.concatenate([answer.z.numpy() for answer in made.values()]), 6, list(made))
             for (id, answer), near in zip(made.items(), nearest, strict=True):
                 color = answer.seen if isinstance(answer.seen, int) else UNKNOWN
-                if color == UNKNOWN and answer.probabilities is not None:
-                    color = int(answer.probabilities[0].argmax())
+                if color == UNKNOWN and answer.outputs is not None:
+                    guess = answer.model.class_of(answer.outputs[0])
+                    color = UNKNOWN if guess is None else guess
                 drawn.put(id, near, color)
         for id in {*ids} - {*made}:
             drawn.remove(id)
@@ -317,7 +318,7 @@ def embed_everything(
             parts.append(encoder.embed([Target(overlay, row) for row in made.rows[start : start + 256].tolist()]))
         z = torch.cat(parts) if parts else torch.zeros(0, encoder.dim)
     z = z.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)  # overflowed vectors; requests for them get an error
-    p = encoder.probabilities(z) if len(z) else None
+    p = encoder.outputs(z) if len(z) and model.classes else None
     guessed = [UNKNOWN] * len(z) if p is None else p.argmax(dim=1).tolist()
     colors = np.full(len(z), UNKNOWN, np.uint16)
     for place, row in enumerate(made.rows[: len(z)].tolist()):

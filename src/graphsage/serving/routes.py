@@ -98,15 +98,15 @@ async def embed(request: Request, body: schemas.EmbedRequest) -> Response:
 
 @reads.post("/v1/predict", response_model=schemas.Predictions)
 async def predict(request: Request, body: schemas.PredictRequest) -> Response:
-    """Classes (or labels) with probabilities of stored nodes and of new nodes in the request."""
+    """Classes (or labels) with probabilities, or numbers, of stored nodes and of new nodes in the request."""
     service = service_of(request)
-    if not service.model.classes:
+    if not service.model.predicts:
         raise Problem(409, "the model was trained without labels and predicts nothing")
     answer = await compute(service, body.ids, body.nodes, predict=True)
-    if answer.probabilities is None:
+    if answer.outputs is None:
         raise retry(503, "the model was just replaced; try again")
     names = [*body.ids, *(node.id for node in body.nodes)]
-    results = [{"id": name, **answer.model.prediction(p)} for name, p in zip(names, answer.probabilities, strict=True)]
+    results = [{"id": name, **answer.model.prediction(p)} for name, p in zip(names, answer.outputs, strict=True)]
     return json_response({**stamp(answer), "results": results})
 
 
@@ -143,9 +143,9 @@ async def node(request: Request, id: NodeId, neighbors: Annotated[int, Query(ge=
     """Attributes, neighbors and prediction of a node."""
     service = service_of(request)
     look = partial(_described, id=id, neighbors=neighbors)
-    answer = await compute(service, [id], [], bool(service.model.classes), look=look)
+    answer = await compute(service, [id], [], service.model.predicts, look=look)
     state, described = answer.seen
-    p = None if answer.probabilities is None else answer.model.prediction(answer.probabilities[0])
+    p = None if answer.outputs is None else answer.model.prediction(answer.outputs[0])
     content = {**stamp(answer), **described, "prediction": p}
     headers = {"ETag": etag(state, content), "Cache-Control": "no-cache"}
     if is_known(request, headers["ETag"]):
@@ -310,6 +310,7 @@ async def model(request: Request) -> Response:
         "columns": list(loaded.rows.columns),
         "features": loaded.rows.width,
         "classes": list(loaded.classes),
+        "targets": list(loaded.targets),
         "multilabel": loaded.multilabel,
     }
     return json_response(content)

@@ -145,10 +145,16 @@ class ClassPrediction(BaseModel):
 
 
 class LabelsPrediction(BaseModel):
-    """For multi-label data: all labels above the threshold, and the probabilities of all labels in descending order."""
+    """For multi-label data: the labels above their thresholds, and the probabilities of all in descending order."""
 
     labels: list[str]
     probabilities: dict[str, float]
+
+
+class NumbersPrediction(BaseModel):
+    """The numbers of a regression by target, in their own units."""
+
+    values: dict[str, float]
 
 
 class NamedClassPrediction(ClassPrediction):
@@ -159,8 +165,12 @@ class NamedLabelsPrediction(LabelsPrediction):
     id: str | None
 
 
+class NamedNumbersPrediction(NumbersPrediction):
+    id: str | None
+
+
 class Predictions(Answer):
-    results: list[NamedClassPrediction] | list[NamedLabelsPrediction]
+    results: list[NamedClassPrediction] | list[NamedLabelsPrediction] | list[NamedNumbersPrediction]
 
 
 class Found(BaseModel):
@@ -183,7 +193,7 @@ class NodeAnswer(Answer):
     label: str | list[str] | None
     degree: int
     neighbors: list[str]
-    prediction: ClassPrediction | LabelsPrediction | None = Field(
+    prediction: ClassPrediction | LabelsPrediction | NumbersPrediction | None = Field(
         description="null if the model was trained without labels."
     )
 
@@ -246,6 +256,7 @@ class ModelAnswer(Answer):
     columns: list[str] = Field(description="Attributes that new nodes must have; null for unknown values.")
     features: int = Field(description="Length of ready features.")
     classes: list[str]
+    targets: list[str] = Field(description="Names of the numbers that a regression predicts.")
     multilabel: bool
     dim: int = Field(description="Length of an embedding.")
 

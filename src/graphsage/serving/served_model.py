@@ -11,7 +11,7 @@ from torch import Tensor
 
 from graphsage.errors import BundleError, DamageError
 from graphsage.inference.export import class_names
-from graphsage.inference.model import THRESHOLD, Model, check_finite, load
+from graphsage.inference.model import Model, check_finite, load
 from graphsage.live.adjacency import Cap
 from graphsage.live.embed import LiveEncoder
 from graphsage.live.node_features import NodeFeatures, fingerprint
@@ -31,6 +31,8 @@ class ServedModel:
     rows: NodeFeatures
     cap: Cap
     classes: tuple[str, ...]
+    targets: tuple[str, ...]
+    """Names of the numbers that a regression predicts."""
     multilabel: bool
     features: str
     about: dict[str, Any]
@@ -39,12 +41,23 @@ class ServedModel:
     def dim(self) -> int:
         return self.encoder.dim
 
+    @property
+    def predicts(self) -> bool:
+        return bool(self.classes or self.targets)
+
+    def class_of(self, outputs: Tensor) -> int | None:
+        """The number of the most probable class."""
+        return int(outputs.argmax()) if self.classes else None
+
     def prediction(self, p: Tensor) -> dict[str, Any]:
-        """Probabilities (C,) as an answer, in descending order."""
+        """Probabilities (C,) as an answer, in descending order; or the numbers of a regression (T,)."""
+        if self.targets:
+            return {"values": dict(zip(self.targets, p.tolist(), strict=True))}
+        decided = self.encoder.calibration.decide(p[None], self.multilabel)[0]
         order = torch.argsort(p, descending=True, stable=True).tolist()
         named = {self.classes[c]: float(p[c]) for c in order}
         if self.multilabel:
-            return {"labels": [self.classes[c] for c in order if float(p[c]) > THRESHOLD], "probabilities": named}
+            return {"labels": [self.classes[c] for c in order if decided[c]], "probabilities": named}
         return {"class": self.classes[order[0]], "probability": float(p[order[0]]), "probabilities": named}
 
 
@@ -76,7 +89,7 @@ def try_out(model: ServedModel, live: LiveGraph, run: Path) -> None:
             targets, compute = [], encoder.read([average_node])
     try:
         z = compute()
-        p = encoder.probabilities(z)
+        p = encoder.outputs(z)
         results = z if p is None else torch.cat([z, p], dim=1)
         check_finite(results[-1:])
         finite = torch.isfinite(results[:-1]).all(dim=1)
@@ -89,8 +102,6 @@ def try_out(model: ServedModel, live: LiveGraph, run: Path) -> None:
 
 
 def ready(model: Model, version: str, inference: str | None = None) -> ServedModel:
-    if model.regression:
-        raise BundleError("the service does not serve regressions yet; use graphsage predict")
     encoder = LiveEncoder.of(model, inference)
     for name, tensor in model.encoder.state_dict().items():
         if not bool(torch.isfinite(tensor).all()):
@@ -111,7 +122,8 @@ def ready(model: Model, version: str, inference: str | None = None) -> ServedMod
         encoder,
         NodeFeatures(model),
         Cap.of(model.sampling, model.seed),
-        names,
+        () if model.regression else names,
+        names if model.regression else (),
         model.multilabel,
         fingerprint(model),
         about,

@@ -72,6 +72,7 @@ USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "head_scale": ("task", HEADS),
     "metric": ("task", HEADS),
     "class_weights": ("task", CLASSES),
+    "calibrate": ("task", CLASSES),
     "loss": ("task", ("regression",)),
     "hidden_dim": ("aggregator", HIDDEN),
     "depth": ("aggregator", HIDDEN),
@@ -199,6 +200,9 @@ class Config:
     class_weights: str = "equal"
     """Weight of a class in the loss: the same for all (equal), by the inverse of its number of training nodes
     (balanced), or by the root of that (sqrt)."""
+    calibrate: bool | None = None
+    """Choose the temperature of probabilities and the thresholds of sets of labels on validation nodes. Unset: on
+    without a form."""
     num_walks: int = 50
     """Random walks from each node."""
     walk_length: int | None = None
@@ -273,6 +277,10 @@ class Config:
     @property
     def regression(self) -> bool:
         return self.task == "regression"
+
+    @property
+    def calibrates(self) -> bool:
+        return self.task in CLASSES and (self.form is None if self.calibrate is None else self.calibrate)
 
     def without_effect(self) -> list[str]:
         """One sentence for each setting that differs from its default and that this task or aggregator does not use."""

@@ -122,6 +122,10 @@ def train(
         on_event=None if ranks.rank else on_event,
         ranks=ranks,
     )
+    if config.calibrates and model.head is not None and run.graph.labels is not None:
+        nodes = run.graph.labeled(run.split.nodes("val").to(run.graph.labels.device))
+        if len(nodes):
+            model.calibrate(without_test_nodes(run.graph, run.split), nodes, config.selection().name)
     model.about["training"] = {
         "steps": state.step,
         "seconds": round(state.seconds, 3),

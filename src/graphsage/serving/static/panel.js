@@ -14,6 +14,7 @@ export function element(tag, attributes = {}, ...children) {
 }
 
 function bars(prediction) {
+  if (prediction.values) return attributes(prediction.values);
   const best = Object.entries(prediction.probabilities).slice(0, 6);
   return element("ul", { class: "bars" }, ...best.map(([name, p]) =>
     element("li", { style: { "--share": `${(p * 100).toFixed(1)}%` } },
