@@ -22,7 +22,7 @@ from benchmarks.serve_process import Server, one, serving, surroundings, write_r
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
 BROWSER = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-COLORS = 128  # of a picture, to keep its file small
+COLORS = 256  # of a picture, to keep its file small
 
 
 def layout_seconds(server: Server, began: float) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """Attributes for the map: which can color points, their values, and the search in their text."""
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -139,3 +140,9 @@ def test_the_routes_answer_and_refuse(client: TestClient, service: Service, monk
     monkeypatch.setattr(routes, "COLORED_NODES", 10)
     refused = client.get("/v1/map/values", params={"attribute": "size"})
     assert (refused.status_code, refused.json()["detail"]) == (422, "points are colored by attributes up to 10 nodes")
+
+
+def test_texts_of_a_file_that_was_cut_are_refused_and_not_searched(client: TestClient, service: Service) -> None:
+    (file,) = service.live.folder.glob("generation-*/attributes_text.npy")
+    os.truncate(file, file.stat().st_size - 5)
+    assert client.get("/v1/map/find", params={"text": "nowhere"}).status_code == 503

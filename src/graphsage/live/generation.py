@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -140,12 +141,17 @@ class Generation:
         return table.index_select(0, torch.from_numpy(np.minimum(rows, self.num_nodes - 1))).float()
 
     def attributes(self, row: int) -> dict[str, Any]:
-        self._check("attributes_offsets.npy", self.attributes_offsets, row, row + 2)
-        start, stop = self.attributes_offsets[row : row + 2].tolist()
-        self._check("attributes_text.npy", self.attributes_text, start, stop)
-        text = self.attributes_text[start:stop].tobytes()
+        (text,) = self.attribute_texts(row, row + 1)
         found: dict[str, Any] = json.loads(text) if text else {}
         return found
+
+    def attribute_texts(self, start: int, stop: int) -> list[bytes]:
+        """The attributes of the rows start..stop as JSON, empty for a node without."""
+        self._check("attributes_offsets.npy", self.attributes_offsets, start, stop + 1)
+        offsets = self.attributes_offsets[start : stop + 1].tolist()
+        self._check("attributes_text.npy", self.attributes_text, offsets[0], offsets[-1])
+        text = self.attributes_text[offsets[0] : offsets[-1]].tobytes()
+        return [text[first - offsets[0] : last - offsets[0]] for first, last in pairwise(offsets)]
 
 
 def generation_of(graph: Graph, attributes: Iterable[Mapping[str, Any]]) -> Generation:

@@ -5,7 +5,6 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from datetime import date
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -117,10 +116,8 @@ def _candidates(overlay: Overlay, wanted: str) -> Iterator[int | None]:
     needle = json.dumps(wanted)[1:-1].encode()
     plain = wanted.isascii()  # other letters are escaped in the stored text, where case cannot be ignored
     for start in range(0, base.num_nodes, _BLOCK):
-        offsets = base.attributes_offsets[start : start + _BLOCK + 1].tolist()
-        if not plain or needle in base.attributes_text[offsets[0] : offsets[-1]].tobytes().lower():
-            for row, (first, last) in enumerate(pairwise(offsets), start):
-                fits = not plain or needle in base.attributes_text[first:last].tobytes().lower()
-                if fits and row not in overlay.gone and row not in overlay.attributes:
-                    yield row
+        for row, stored in enumerate(base.attribute_texts(start, min(start + _BLOCK, base.num_nodes)), start):
+            fits = stored and (not plain or needle in stored.lower())
+            if fits and row not in overlay.gone and row not in overlay.attributes:
+                yield row
         yield None

@@ -6,7 +6,8 @@ import { css, readable } from "/static/colors.js";
 const MOST = 80;
 const CELLS = 48;
 const REACH = 1.25;
-const SHIFTS = [0, -14, 14, -26, 26]; // pixels that a name may be moved by, to be beside others
+const NARROW = 500; // pixels
+const SHIFTS = [0, -14, 14, -26, 26]; // pixels that a name may be moved by, to be beside others on a wide map
 
 // For each class: its number of points and the middle of its densest part.
 export function anchors(points, count) {
@@ -63,11 +64,12 @@ export class Names {
   draw(view) {
     const taken = [];
     const { clientWidth: width, clientHeight: height } = view.canvas;
+    const shifts = width < NARROW ? [0] : SHIFTS;
     for (const { x, y, label, size, width: own } of this.shown) {
       const [px, py] = view.pixel(x, y);
       const left = Math.max(4, Math.min(width - size[0] - 4, px - size[0] / 2));
       const outside = px < 0 || px > width || py < 0 || py > height;
-      const box = outside ? undefined : SHIFTS.map((shift) => py + shift - size[1] / 2)
+      const box = outside ? undefined : shifts.map((shift) => py + shift - size[1] / 2)
         .map((top) => [left, top, left + size[0], top + size[1]])
         .find((b) => b[1] > 0 && b[3] < height && !taken.some((t) => b[0] < t[2] && b[2] > t[0] && b[1] < t[3] && b[3] > t[1]));
       label.style.visibility = box ? "visible" : "hidden";
