@@ -57,7 +57,7 @@ def gradients(config: Config, run: Run, step: int, rank: int, ranks: int) -> tup
 @pytest.mark.parametrize(
     "options",
     [
-        {"task": "supervised", "dropout": 0.3, "class_weights": "balanced"},
+        {"task": "supervised", "dropout": 0.3, "class_weights": "balanced", "label_inputs": True},
         {"task": "unsupervised", "dropout": 0.3},
         {"task": "unsupervised", "negatives_per_pair": True},
         {"task": "joint", "supervised_weight": 0.7},

@@ -14,6 +14,7 @@ from graphsage.errors import BundleError, ConfigError, DataError
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.features.structure import Structure
 from graphsage.graph.graph import UNKNOWN
+from graphsage.live.embed import LiveEncoder
 from graphsage.training.checkpoint import FILE
 from graphsage.training.config import Config
 from graphsage.training.loop import Interrupted
@@ -213,6 +214,29 @@ def test_a_graph_without_features_trains_on_its_structure(options: dict[str, obj
     assert model.encoder.in_dim == 17 + projections
     bigger = graph.with_nodes(edges=[[120, 0], [120, 5]])
     assert torch.isfinite(model.embed(bigger, [120])).all()
+
+
+def test_known_labels_are_read_of_neighbors_and_kept_in_the_bundle(tmp_path) -> None:
+    generator = torch.Generator().manual_seed(1)
+    graph = planted_graph(classes=3).replace(features=torch.randn(120, 2, generator=generator))
+    split = planted_split(graph)
+    plain = gs.train(graph, split, **{**SMALL, "epochs": 30})
+    model = gs.train(graph, split, label_inputs=True, out=tmp_path, **{**SMALL, "epochs": 30})
+    assert model.encoder.in_dim == 2 + 1 + 3
+    assert model.evaluate(graph, split, "test").micro > plain.evaluate(graph, split, "test").micro + 0.1
+    loaded = gs.load(tmp_path)
+    assert torch.equal(loaded.embed(), model.embed(graph))
+    assert not torch.equal(model.embed(graph, known=[]), model.embed(graph))
+    grown = graph.with_nodes(features=torch.zeros(1, 2), edges=[[120, 0], [120, 5]])
+    assert torch.isfinite(model.embed(grown, [120], known=split.nodes("train"))).all()
+    with pytest.raises(DataError, match="cannot find these"):
+        model.embed(grown)
+    with pytest.raises(DataError, match=r"reads known labels .* and the graph has none"):
+        model.embed(graph.replace(labels=None))
+    with pytest.raises(DataError, match="which a live graph does not keep"):
+        LiveEncoder.of(model)
+    with pytest.raises(ConfigError, match="hides the labels of a batch's targets"):
+        gs.train(graph, split, task="joint", label_inputs=True, **SMALL)
 
 
 def test_identity_vectors_are_learned_and_refuse_another_graph() -> None:

@@ -11,8 +11,9 @@ from graphsage.evaluation.f1 import f1_scores
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, training_graph
+from graphsage.training.config import Config
 from graphsage.training.progress import Event
-from graphsage.training.train import train
+from graphsage.training.train import set_up, train
 from planted import SMALL, planted_graph, planted_split
 
 
@@ -42,7 +43,9 @@ def test_held_out_features_labels_and_edges_do_not_change_the_weights(task: str,
     other = with_other_held_out_nodes(graph, split, seed)
     assert not torch.equal(graph.features, other.features)
     options = {**SMALL, "task": task, "max_degree": 5, "degree_features": True, "epochs": 1}
-    options |= {"class_weights": "balanced"} if task == "supervised" else {"num_walks": 2}
+    options |= (
+        {"class_weights": "balanced", "label_inputs": seed % 2 == 0} if task == "supervised" else {"num_walks": 2}
+    )
     options |= {"task": "unsupervised", "objective": task, "num_walks": 50} if task == "contrastive" else {}
     one, two = train(graph, split, **options), train(other, split, **options)
     for (name, a), b in zip(one.encoder.state_dict().items(), two.encoder.state_dict().values(), strict=True):
@@ -140,3 +143,45 @@ def test_validation_during_training_reads_no_test_node() -> None:
         curves.append(curve)
     assert len(curves[0]) == SMALL["epochs"]
     assert curves[0] == curves[1]
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(1, 1000))
+@pytest.mark.parametrize("multilabel", [False, True])
+@pytest.mark.parametrize("aggregator", ["mean", "pool", "lstm"])
+def test_no_target_of_a_batch_reads_a_label_of_its_batch(aggregator: str, multilabel: bool, seed: int) -> None:
+    """The inputs of a step are the same bits whatever the labels of its targets are, and others' labels are read."""
+    graph = planted_graph(classes=3, multilabel=multilabel)
+    config = Config.from_dict({**SMALL, "aggregator": aggregator, "hidden_dim": 4, "label_inputs": True, "seed": seed})
+    run = set_up(graph, planted_split(graph), config.resolved(), torch.device("cpu"), {})
+    examples = tuple(tensor[0] for tensor in run.objective.choose_examples(0))
+    before = run.objective.gather(examples).inputs.x.clone()
+    known, targets = run.data.known, examples[0]
+    assert known is not None
+    kept = known.clone()
+    known[targets] = 7.0
+    assert torch.equal(run.objective.gather(examples).inputs.x, before)
+    assert bool((known[targets] == 7.0).all())  # for the next step
+    known.copy_(kept)
+    others = run.data.nodes[~torch.isin(run.data.nodes, targets)]
+    known[others] = 7.0
+    assert not torch.equal(run.objective.gather(examples).inputs.x, before)
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(1, 1000))
+def test_with_label_inputs_no_held_out_label_changes_an_embedding(seed: int) -> None:
+    graph = planted_graph(classes=3)
+    split = planted_split(graph)
+    model = train(graph, split, **{**SMALL, "label_inputs": True, "seed": seed})
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.randint(3, (120,), generator=generator)
+    other = graph.replace(labels=torch.where(split.codes == 0, graph.labels, drawn))
+    assert torch.equal(model.embed(graph, inference="exact"), model.embed(other, inference="exact"))
+    score = model.evaluate(other, split, "test").micro
+    assert (
+        score
+        == f1_scores(other.labels[split.nodes("test")].numpy(), model.predict(graph, split.nodes("test")).numpy()).micro
+    )
+    changed = graph.replace(labels=torch.where(split.codes == 0, drawn, graph.labels))
+    assert not torch.equal(model.embed(graph), model.embed(changed))

@@ -76,7 +76,7 @@ def yardsticks(
     identity = _identity(model, graph, split, inference)
     known = _kept(keep_in, identity)
     if known is None:
-        known = list(_rows(model, graph, split, parts, inference, on_row))
+        known = list(_rows(model, graph, split, inference, on_row))
         if keep_in is not None:
             record = {"identity": identity, "rows": [dataclasses.asdict(row) for row in known]}
             try:
@@ -90,7 +90,6 @@ def _rows(
     model: Model,
     graph: Graph,
     split: Split,
-    parts: dict[str, torch.Tensor],
     inference: str | None,
     on_row: OnRow | None,
 ) -> Iterator[Yardstick]:
@@ -128,7 +127,7 @@ def _rows(
         if on_row is not None:
             on_row(number, len(makers))
         try:
-            yield _scored(name, make(), graph, parts, model)
+            yield both_probes(name, make(), graph, split, model.seed, gpu=model.device.type == "cuda")
         except DataError as reason:
             yield Yardstick(name, None, None, note=str(reason))
     if on_row is not None:
@@ -164,30 +163,34 @@ def _deepwalk(seed: int, graph: Graph, split: Split) -> Array:
     return embed_new(trained, graph, new, config).embeddings.numpy() if len(new) else trained.embeddings.numpy()
 
 
-def _scored(name: str, z: Array, graph: Graph, parts: dict[str, torch.Tensor], model: Model) -> Yardstick:
+def both_probes(
+    name: str, z: Array, graph: Graph, split: Split, seed: int, *, gpu: bool = False, paper: bool = True
+) -> Yardstick:
+    """Micro F1 of vectors z (N, D) of all nodes, by both probes, or without the paper's."""
     assert graph.labels is not None
     labels: Array = graph.labels.cpu().numpy()
+    parts = {part: graph.labeled(split.nodes(part)) for part in ("train", "val", "test")}
     train = parts["train"][torch.argsort(graph.keys.cpu()[parts["train"]], stable=True)]  # see Model.answers
     asked = {part: parts[part].numpy() for part in ("val", "test") if len(parts[part])}
 
     def micro(predicted: dict[str, Array]) -> dict[str, float]:
         return {part: round(f1_scores(labels[rows], predicted[part]).micro, 4) for part, rows in asked.items()}
 
-    probe = Probe(model.seed).fit(z[train], labels[train])
-    paper = micro({part: probe.predict(z[rows]) for part, rows in asked.items()})
+    by_paper = None
+    if paper:
+        probe = Probe(seed).fit(z[train], labels[train])
+        by_paper = micro({part: probe.predict(z[rows]) for part, rows in asked.items()})
     classes = labels.shape[1] if graph.multilabel else graph.num_classes
     if len(train) * z.shape[1] * classes > LARGEST_TUNED:
-        return Yardstick(name, paper, None, note="the tuned probe of so many nodes and classes would take too long")
+        return Yardstick(name, by_paper, None, note="the tuned probe of so many nodes and classes would take too long")
     fitted, chosen = train.numpy(), asked.get("val")
     if chosen is None:
-        order = torch.argsort(Stream(model.seed, "tuned probe").keys(graph.keys.cpu()[train]), stable=True).numpy()
+        order = torch.argsort(Stream(seed, "tuned probe").keys(graph.keys.cpu()[train]), stable=True).numpy()
         cut = max(len(order) // TENTH, 1)
         fitted, chosen = fitted[order[cut:]], fitted[order[:cut]]
     others = asked.get("test", chosen)
-    penalty, predicted = tuned_probe(
-        z, labels, {"train": fitted, "val": chosen, "test": others}, gpu=model.device.type == "cuda"
-    )
-    return Yardstick(name, paper, micro(predicted), penalty)
+    penalty, predicted = tuned_probe(z, labels, {"train": fitted, "val": chosen, "test": others}, gpu=gpu)
+    return Yardstick(name, by_paper, micro(predicted), penalty)
 
 
 def _identity(model: Model, graph: Graph, split: Split, inference: str | None) -> str:

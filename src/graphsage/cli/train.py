@@ -56,7 +56,15 @@ PANELS = {
     ),
     "Classes and numbers": ("head_scale", "class_weights", "metric", "calibrate", "loss"),
     "Neighborhoods": ("sample_sizes", "whole_batches", "max_degree", "cap", "redraw"),
-    "Features": ("identity_dim", "degree_features", "projections", "standardize", "keep_features", "feature_type"),
+    "Features": (
+        "identity_dim",
+        "degree_features",
+        "projections",
+        "label_inputs",
+        "standardize",
+        "keep_features",
+        "feature_type",
+    ),
     "Random walks (unsupervised and joint)": (
         "objective",
         "num_walks",

@@ -40,6 +40,7 @@ _FILES = ("model.safetensors", "features.json", "features.safetensors")
 _ADVICE = "copy the run again, or train the model again"
 _PLAIN = (
     "inference",
+    "label_inputs",
     "keep_features",
     "multilabel",
     "seed",

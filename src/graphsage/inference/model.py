@@ -18,6 +18,7 @@ from graphsage.evaluation.f1 import F1, f1_scores
 from graphsage.evaluation.metrics import Metric
 from graphsage.evaluation.probe import Probe
 from graphsage.evaluation.regression import RegressionScores, regression_scores
+from graphsage.features.known_labels import label_features, label_width
 from graphsage.features.limits import FeatureLimits
 from graphsage.features.pipeline import FittedFeatures
 from graphsage.features.structure import NO_STRUCTURE, Structure
@@ -59,6 +60,8 @@ class Model:
     sampling: SamplingConfig
     inference: str = "exact"
     structure: Structure = NO_STRUCTURE
+    label_inputs: bool = False
+    """Whether nodes read the known labels of their neighbors."""
     keep_features: bool = False
     """Whether embeddings are followed by the scaled features."""
     multilabel: bool = False
@@ -114,6 +117,7 @@ class Model:
         new_vectors: Any = None,
         inference: str | None = None,
         keep_features: bool | None = None,
+        known: Tensor | Sequence[int] | None = None,
         on_block: Callable[[int, int], None] | None = None,
     ) -> Tensor:
         """z of `nodes` (row numbers; all by default), (len(nodes), dim), on the CPU.
@@ -125,6 +129,8 @@ class Model:
         tables (pandas, polars, Arrow, a dict of columns, a path) of what arrived later: they are attached to the
         graph, and by default only the new nodes are embedded, in the order of their table. `new_vectors` are matrices
         of the new nodes (arrays or `.npy` files), for a model that was trained with such files.
+        `known` are the rows of nodes whose labels neighbors may read, for a model with label inputs: by default the
+        training nodes, found by id in another graph.
         'exact' reads all neighbors; 'sampled' draws them as in training, at a fixed cost a node.
         """
         graph = self._graph(graph)
@@ -137,8 +143,11 @@ class Model:
         check_identity(self.encoder, graph.num_nodes)
         if how not in INFERENCE:
             raise ConfigError(f"{setting('inference')} must be exact or sampled; got {how!r}")
-        graph, capped = self._prepared(graph, order_matters(self.encoder, how))
+        given = graph
+        graph, capped = self._prepared(given, order_matters(self.encoder, how))
         tables = self._tables(graph)
+        if self.label_inputs:
+            tables = [*tables, self._known_labels(given, graph, known)]
         if how == "exact":
             rows = None if rows is None else rows.to(self.device)
             z = embed_exact(self.encoder, capped, tables, rows, seed=self.seed, on_block=on_block)
@@ -310,6 +319,8 @@ class Model:
         if train is not None:  # the probe's SGD reads them in turn, so their order must not be that of the rows
             train = train[torch.argsort(graph.keys.cpu()[train], stable=True)]
         groups = [*asked.values(), *([] if train is None else [train])]
+        if self.label_inputs:
+            options = {"known": graph.labeled(split.nodes("train")), **options}
         embedded = torch.split(self.embed(graph, torch.cat(groups), **options), [len(nodes) for nodes in groups])
         z = dict(zip([*asked, "probe"], embedded, strict=False))
         if train is None:
@@ -373,8 +384,36 @@ class Model:
     def _tables(self, here: Graph) -> list[Tensor]:
         """The input tables of a graph on the model's device; those of the last one are kept."""
         if self._read is None or self._read[0] is not here:
-            self._read = here, input_tables(here, self.structure, self.encoder.in_dim)
+            labels = 0 if not self.label_inputs else label_width(self._num_classes)
+            self._read = here, input_tables(here, self.structure, self.encoder.in_dim - labels)
         return self._read[1]
+
+    @property
+    def _num_classes(self) -> int:
+        return 0 if self.head is None else self.head.linear.out_features
+
+    def label_table(self, graph: Graph, known: Tensor) -> Tensor:
+        """The labels of the nodes `known` as features (N, 1 + C), on their device; others are zero."""
+        graph, _ = with_known_classes(self, graph)
+        return label_features(graph.labels, known, graph.num_nodes, self._num_classes)
+
+    def _known_labels(self, given: Graph, here: Graph, known: Tensor | Sequence[int] | None) -> Tensor:
+        """`given` is `here` before it moved to the model's device."""
+        if given.labels is None:
+            raise DataError(
+                f"the model reads known labels ({setting('label_inputs', True)}) and the graph has none; give a graph "
+                "with the labels that are known"
+            )
+        if known is None:
+            try:
+                known = self.run_split(given).nodes("train")
+            except DataError as error:
+                raise DataError(
+                    f"the model reads the labels of its training nodes and cannot find these ({error}); give the rows "
+                    f"of nodes with known labels as {setting('known')}"
+                ) from error
+        rows = _rows(known, given)
+        return self.label_table(here, here.labeled(rows.to(self.device)))
 
     def _capped(self, graph: Graph, here: Graph) -> Graph:
         """`here`, which is `graph` on the model's device, after the degree cap."""

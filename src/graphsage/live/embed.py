@@ -51,6 +51,11 @@ class LiveEncoder:
                 f"this model learned a vector for each training node ({setting('identity_dim')}) and cannot embed new "
                 f"ones; train with features or {setting('degree_features', True)}"
             )
+        if model.label_inputs:
+            raise DataError(
+                f"this model reads the known labels of neighbors ({setting('label_inputs', True)}), which a live graph "
+                "does not keep; train without"
+            )
         how = inference or model.inference
         if how not in INFERENCE:
             raise ConfigError(f"{setting('inference')} must be exact or sampled; got {how!r}")

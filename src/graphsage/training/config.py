@@ -151,6 +151,8 @@ class Config:
     """Learn one factor for all class scores; helps on small data."""
     identity_dim: int = 0
     """Width of a learned vector per node. Such a model knows only the nodes of its training graph."""
+    label_inputs: bool = False
+    """Let nodes read the known labels of their neighbors: those of training nodes, except the targets of a batch."""
     projections: int | None = None
     """Number of random projections of a node's neighbors that are added to its features. Unset: 128 for a graph without
     features unless a form is set, otherwise none."""
@@ -265,6 +267,12 @@ class Config:
                 raise ConfigError(
                     f"{setting(name)} needs a validation score, which unsupervised training does not have; leave it out"
                 )
+        if self.label_inputs and (self.task != "supervised" or self.whole_batches):
+            other = setting("whole_batches") if self.whole_batches else setting("task", self.task)
+            raise ConfigError(
+                f"{setting('label_inputs', True)} hides the labels of a batch's targets and needs "
+                f"{setting('task', 'supervised')} with batches of some nodes; leave it or {other} out"
+            )
         if self.cap == NO_CAP and self.max_degree is not None:
             raise ConfigError(
                 f"{setting('max_degree')} needs a cap, row or symmetric; got {self.max_degree} "

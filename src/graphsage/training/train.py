@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from graphsage.datasets.dataset import Dataset
 from graphsage.errors import ConfigError, DataError, DataWarning, setting
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
+from graphsage.features.known_labels import label_width
 from graphsage.features.limits import FeatureLimits, largest_of
 from graphsage.features.scaler import fit_scaler
 from graphsage.features.structure import PROJECTIONS, Structure
@@ -171,6 +172,7 @@ def set_up(
     tables = input_tables(seen, structure)
     nodes = chosen.nodes("train")
     model = _new_model(config, seen, tables, nodes, structure, ranks)
+    model.label_inputs = config.label_inputs
     model.features = fitted
     model.about = {"config": config.as_dict(), **(data.about if isinstance(data, Dataset) else {}), **about}
     model.to(device)
@@ -184,7 +186,11 @@ def set_up(
     seen = seen.replace(features=None, labels=None).to(device).replace(features=here.features, labels=labels)
     capped = neighbor_lists(seen, model.sampling, model.seed)
     tables = input_tables(seen, structure)
-    training_data = TrainingData(seen, capped, tables, nodes.to(device), ranks.rank, ranks.count)
+    nodes, known = nodes.to(device), None
+    if config.label_inputs:
+        known = model.label_table(seen, seen.labeled(nodes))
+        tables = [*tables, known]
+    training_data = TrainingData(seen, capped, tables, nodes, ranks.rank, ranks.count, known)
     projection = _projection(config, device)
     parts = {"encoder": model.encoder, "head": model.head, "projection": projection}
     module = nn.ModuleDict({name: part for name, part in parts.items() if part is not None})
@@ -276,6 +282,8 @@ def _new_model(
     config: Config, seen: Graph, tables: list[Tensor], nodes: Tensor, structure: Structure, ranks: Ranks
 ) -> Model:
     in_dim = sum(table.shape[1] for table in tables)
+    if config.label_inputs:
+        in_dim += label_width(_vocabulary(seen, nodes)[1])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         encoder = Encoder(config.encoder(), in_dim, seen.num_nodes if config.identity_dim else None)
@@ -292,9 +300,9 @@ def _new_model(
         # Rank 0 fits them for all ranks: the same bits everywhere.
         fitted = load(ranks.first(lambda: save(_statistics(tables, nodes, seen.num_features, config.standardize))))
         limits = FeatureLimits(fitted["largest"]) if seen.num_features else None
-        if config.standardize:
-            encoder.shift.copy_(fitted["shift"])
-            encoder.scale.copy_(fitted["scale"])
+        if config.standardize:  # known labels stay 0 and 1
+            encoder.shift[: len(fitted["shift"])] = fitted["shift"]
+            encoder.scale[: len(fitted["scale"])] = fitted["scale"]
     return Model(
         encoder=encoder,
         head=head,
@@ -398,8 +406,10 @@ def _validator(config: Config, model: Model, graph: Graph, split: Split) -> Call
         return None
     seen, truth = without_test_nodes(graph, split), graph.labels[nodes]
 
+    known = graph.labeled(split.nodes("train").to(graph.labels.device)) if config.label_inputs else None
+
     def validate() -> float:
-        return score_of(config.selection(), Answers(truth, *model.outputs(model.embed(seen, nodes))))
+        return score_of(config.selection(), Answers(truth, *model.outputs(model.embed(seen, nodes, known=known))))
 
     return validate
 

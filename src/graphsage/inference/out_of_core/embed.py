@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import ConfigError, DataError, setting
 from graphsage.graph.cap import EDGE_BYTES, cap_files
 from graphsage.graph.external.csr import CsrFiles
 from graphsage.graph.external.row_file import RowFile
@@ -126,6 +126,11 @@ def _prepared(
 ) -> WorkFolder:
     opened = open_graph(graph)
     check_identity(model.encoder, opened.num_nodes)
+    if model.label_inputs:
+        raise DataError(
+            f"this model reads the known labels of neighbors ({setting('label_inputs', True)}), which inference in "
+            "blocks does not; embed in memory, or train without"
+        )
     # Only widths are checked; no node is enough for that.
     input_tables(
         opened.replace(indptr=opened.indptr[:1], indices=opened.indices[:0]), model.structure, model.encoder.in_dim

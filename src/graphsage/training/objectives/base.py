@@ -31,6 +31,8 @@ class TrainingData:
     nodes: Tensor
     rank: int = 0
     ranks: int = 1
+    known: Tensor | None = None
+    """The last of the tables if the model reads known labels: those of the labeled training nodes."""
 
 
 class Objective(ABC):

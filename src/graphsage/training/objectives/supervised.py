@@ -47,15 +47,29 @@ class Supervised(Objective):
         self.epochs = self._epochs(len(self.nodes))
 
     def choose_examples(self, step: int, count: int = 1) -> Examples:
-        """The targets (count, B), their keys and, if ranks share the step, the weight of this rank (count,)."""
+        """The targets (count, B), their keys, with known labels the targets of all ranks, and if ranks share the step
+        the weight of this rank (count,)."""
         numbers = self.epochs.examples(step, self.nodes.device, count)
         targets = self.nodes[numbers[:, self.epochs.part(step)]]
         keys = Stream(self.config.seed, "neighbors", self.epochs.epoch_of(step)).keys(targets)
+        examples: Examples = (targets, keys)
+        if self.data.known is not None:
+            examples = (*examples, self.nodes[numbers])
         if self.epochs.ranks == 1:
-            return targets, keys
-        return targets, keys, torch.full((count,), self.epochs.weight(step), device=targets.device)
+            return examples
+        return *examples, torch.full((count,), self.epochs.weight(step), device=targets.device)
 
     def gather(self, examples: Examples, out: Tensor | None = None) -> Labeled:
+        if self.data.known is None:
+            return self._gathered(examples, out)
+        targets, keys, hidden, *weight = examples
+        own = self.data.known[hidden]
+        self.data.known[hidden] = 0.0  # no target of the batch reads its own label, nor that of another target
+        gathered = self._gathered((targets, keys, *weight), out)
+        self.data.known[hidden] = own
+        return gathered
+
+    def _gathered(self, examples: Examples, out: Tensor | None) -> Labeled:
         targets, keys, *weight = examples
         return Labeled(self._read(targets, keys, out), keys, self.labels[targets], weight[0] if weight else None)
 
