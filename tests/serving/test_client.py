@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphsage.errors import ConfigError
 from graphsage.serving.client import Client, Node, ServiceError, Version, _parts
 from graphsage.serving.settings import Settings
 from small_service import NEW, N, Small, served
@@ -44,8 +45,22 @@ def test_a_refusal_names_the_place_in_the_whole_batch(client: Client) -> None:
         client.put_edges([*[("node-1", "node-2")] * 257, ("node-1", "nobody")])
     with pytest.raises(ServiceError, match=r"422: body\.nodes\[298\]\.id is .*; body\.nodes\[299\]\.id is"):
         client.put_nodes([*[Node("node-1")] * 298, Node("x" * 513), Node("")])
+    with pytest.raises(ServiceError, match=r"422: body\.nodes is too short"):
+        client.put_nodes([])
     with pytest.raises(ServiceError, match="422: give ids, nodes or both"):
         client.embed()
+
+
+def test_what_cannot_be_sent_is_refused_and_the_connection_can_be_used(client: Client) -> None:
+    for act, said in (
+        (lambda: client.embed(ids="node-1"), "ids must be a list, not one str"),
+        (lambda: client.put_nodes(Node("a")), "nodes must be a list, not one Node"),  # type: ignore[arg-type]
+        (lambda: client.embed(nodes=[Node(features=[float("nan")])]), "a number of the request is NaN"),
+        (lambda: client.ingest([("node-1", "node-2"), "node-3"]), "line 2 must be a Node or an edge"),  # type: ignore
+    ):
+        with pytest.raises(ConfigError, match=said):
+            act()
+        assert client.embed(ids=["node-1"]).vectors.shape == (1, 8)
 
 
 def test_a_large_batch_of_nodes_may_refer_forwards(client: Client) -> None:
@@ -81,7 +96,7 @@ def test_all_nodes_and_all_changes_can_be_walked(client: Client) -> None:
     changes = list(client.changes(before))
     assert [change["sequence"] for change in changes] == list(range(before + 1, before + 1 + len(changes)))
     assert sum(len(change.get("nodes", ())) for change in changes) == 300
-    assert changes[-1]["deleted_nodes"] == ["walk-7"]
+    assert changes[-1]["removed_nodes"] == ["walk-7"]
     assert "features" in next(client.changes(before, features=True))["nodes"][0]
 
 

@@ -88,8 +88,8 @@ def test_the_feed_tells_every_change(client: TestClient) -> None:
             "edges": [["node-1", "new"], ["node-4", "new"]],
         },
         {"sequence": 2, "edges": [["new", "node-2"]]},
-        {"sequence": 3, "deleted_edges": [["new", "node-2"]]},
-        {"sequence": 4, "deleted_nodes": ["new"]},
+        {"sequence": 3, "removed_edges": [["new", "node-2"]]},
+        {"sequence": 4, "removed_nodes": ["new"]},
     ]
     assert feed(client, 0) == expected
     client.post("/v1/admin/compact")
@@ -141,7 +141,7 @@ def test_attributes_of_a_node_have_a_limit(client: TestClient) -> None:
     assert client.patch("/v1/nodes/node-1", json={"attributes": large(half, "a")}).status_code == 200
     answer = client.patch("/v1/nodes/node-1", json={"attributes": large(half, "b")})
     assert answer.status_code == 422
-    assert answer.json()["detail"] == "nodes[0] would have 262,181 bytes of attributes; at most 262,144 are stored"
+    assert answer.json()["detail"] == "the node would have 262,181 bytes of attributes; at most 262,144 are stored"
     assert client.patch("/v1/nodes/node-1", json={"attributes": large(half, "a")}).status_code == 200, "replaced"
 
 

@@ -163,9 +163,9 @@ def test_a_request_is_a_line_with_its_key_and_never_its_content(logged: Logged) 
         "status": 200,
     }
     assert lines[1]["path"] == "/v1/nodes/a\nb\u2028c"
-    assert (lines[1]["status"], lines[1]["problem"]) == (404, "ids[0] is not in the graph")
+    assert (lines[1]["status"], lines[1]["problem"]) == (404, "the node is not in the graph")
     assert (lines[2]["status"], "key" in lines[2]) == (401, False)
-    assert (lines[3]["status"], lines[3]["problem"]) == (422, "nodes[0].label is not a class of the graph")
+    assert (lines[3]["status"], lines[3]["problem"]) == (422, "the node.label is not a class of the graph")
     assert not {READ, WRITE, secret} & {*re.split(r"[^\w-]+", json.dumps(lines))}
 
 
@@ -194,7 +194,7 @@ def test_changes_and_admin_requests_are_audited_and_reads_are_not(logged: Logged
     put, patch, edges, cut, gone, compact, backup, reload, *_ = lines
     assert (put["nodes"], put["edges"], put["sequence"]) == (["a", "b"], 4, 1)
     assert (patch["nodes"], patch["path"], patch["sequence"]) == (["a"], "/v1/nodes/a", 2)
-    assert (edges["edges"], cut["deleted_edges"], gone["deleted_nodes"]) == (1, [["a", "b"]], ["b"])
+    assert (edges["edges"], cut["removed_edges"], gone["removed_nodes"]) == (1, [["a", "b"]], ["b"])
     assert (compact["generation"], backup["backup"], reload["model"]) == (2, "monday", service.model.version)
     assert lines[8]["problem"] == "this needs a key with the scope write"
     assert "sequence" not in lines[9]
@@ -272,4 +272,4 @@ def test_a_service_that_ends_has_written_its_logs(small: Small, tmp_path: Path) 
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
     assert [len(path.read_text().splitlines()) for path in paths] == [21, 1]
-    assert json.loads(paths[1].read_text())["deleted_nodes"] == ["node-2"]
+    assert json.loads(paths[1].read_text())["removed_nodes"] == ["node-2"]

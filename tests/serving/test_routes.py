@@ -122,6 +122,36 @@ def test_changes_can_be_seen_and_undone(client: TestClient) -> None:
     assert client.delete(path).status_code == 404
 
 
+def test_a_refusal_names_what_the_request_has(client: TestClient) -> None:
+    wrong = {"attributes": {"words": "x", "size": "?"}}
+    for answer, detail in (
+        (client.get("/v1/nodes/nobody"), "the node is not in the graph"),
+        (client.delete("/v1/nodes/nobody"), "the node is not in the graph"),
+        (client.put("/v1/nodes/new", json={"edges": []}), "the node is new and needs features"),
+        (client.put("/v1/nodes/new", json={"label": "x"}), "the node.label is not a class of the graph"),
+        (client.post("/v1/search", json={"id": "nobody"}), "the node is not in the graph"),
+        (client.post("/v1/search", json={"node": wrong}), "the node: attributes hold a value that the model's"),
+        (client.post("/v1/embed", json={"ids": ["nobody"]}), "ids[0] is not in the graph"),
+        (
+            client.delete("/v1/edges", params={"source": "node-1", "target": "nobody"}),
+            "removed_edges[0] has a target that is not in the graph",
+        ),
+    ):
+        assert answer.status_code in (404, 422)
+        assert answer.json()["detail"].startswith(detail), answer.text
+
+
+def test_a_misspelled_parameter_is_not_ignored(client: TestClient) -> None:
+    answer = client.get("/v1/nodes", params={"atributes": True})
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == (
+        "the query has a parameter that is not known; known: attributes, cursor, limit, prefix"
+    )
+    assert client.post("/v1/embed", params={"x": 1}, json={"ids": ["node-1"]}).status_code == 422
+    for path in ("/healthz", "/metrics"):  # probes may add some
+        assert client.get(path, params={"x": 1}).status_code == 200
+
+
 def test_search_finds_stored_and_new_nodes_and_follows_changes(client: TestClient, service: Service) -> None:
     eventually(service.updater.caught_up)
     found = client.post("/v1/search", json={"id": "node-0", "k": 5}).json()

@@ -367,14 +367,17 @@ class Checker:
 
         self._check_nodes(change, there, pending)
         self._check_attributes(change, attributes)
-        for what, pairs in (("edges", change.edges), ("cut", change.removed_edges)):
+        for what, pairs, hint in (
+            ("edges", change.edges, "; add it first"),
+            ("removed_edges", change.removed_edges, ""),
+        ):
             for place, pair in enumerate(pairs):
                 for end, id in zip(("source", "target"), pair, strict=True):
                     if not there(id):
-                        raise UnknownNodeError(f"{what}[{place}] has a {end} that is not in the graph; add it first")
+                        raise UnknownNodeError(f"{what}[{place}] has a {end} that is not in the graph{hint}")
         for place, id in enumerate(change.removed_nodes):
             if not there(id):
-                raise UnknownNodeError(f"gone[{place}] is not in the graph")
+                raise UnknownNodeError(f"removed_nodes[{place}] is not in the graph")
             pending[id] = False
             attributes[id] = {}
         self._pending |= pending

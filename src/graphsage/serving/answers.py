@@ -3,7 +3,7 @@
 import base64
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +33,7 @@ TITLES = {
     410: "No longer available",
     412: "The node is not in the expected state",
     413: "The body is too large",
-    415: "The body must be JSON",
+    415: "The body is of the wrong type",
     422: "The request cannot be carried out",
     429: "Too many requests",
     500: "Internal error",
@@ -91,20 +91,35 @@ def vectors(z: Tensor, encoding: str) -> list[list[float]] | list[str]:
 
 
 Endpoint = Callable[..., Awaitable[Response]]
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class JsonRoute(APIRoute):
-    """Parses the body of endpoints `(request, body, **path)`; FastAPI handles the others and describes all."""
+    """Parses the body of endpoints `(request, body, **path)`; FastAPI handles the others and describes all. Routes of
+    the API refuse unknown parameters."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        schema = inspect.signature(self.endpoint).parameters.get("body")
+    def get_route_handler(self) -> Handler:
+        parameters = inspect.signature(self.endpoint).parameters
+        schema = parameters.get("body")
         if schema is None:
-            return super().get_route_handler()
-        assert issubclass(schema.annotation, BaseModel)
-        return _handler(self.endpoint, schema.annotation)
+            handle = super().get_route_handler()
+        else:
+            assert issubclass(schema.annotation, BaseModel)
+            handle = _handler(self.endpoint, schema.annotation)
+        return _strict(handle, {*parameters}) if self.path.startswith("/v1/") else handle
 
 
-def _handler(endpoint: Endpoint, schema: type[BaseModel]) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+def _strict(handle: Handler, known: Collection[str]) -> Handler:
+    async def checked(request: Request) -> Response:
+        if any(name not in known for name in request.query_params):
+            shown = ", ".join(sorted({*known} - {"request", "body", "id"})) or "none"
+            raise Problem(422, f"the query has a parameter that is not known; known: {shown}")
+        return await handle(request)
+
+    return checked
+
+
+def _handler(endpoint: Endpoint, schema: type[BaseModel]) -> Handler:
     async def handle(request: Request) -> Response:
         content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if content_type != "application/json":  # browsers let other sites send some other types without preflight

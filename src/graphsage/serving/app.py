@@ -1,6 +1,7 @@
 """The application: routes, the gate before them, and error answers that never repeat input."""
 
 import logging
+import re
 from functools import cache
 from pathlib import Path
 
@@ -35,6 +36,8 @@ from graphsage.version import __version__
 
 STATIC = Path(__file__).parent / "static"
 _log = logging.getLogger("graphsage.serving")
+_OF_ONE_NODE = ("/v1/nodes/{id}", "/v1/search")
+_ONLY = re.compile(r"^(ids|nodes|removed_nodes)\[0\]")  # a list that a request for one node does not have
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -91,7 +94,10 @@ def _page(app: FastAPI) -> None:
 
 def _errors(app: FastAPI) -> None:
     def answer(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-        seen_of(request.scope).problem = detail
+        seen = seen_of(request.scope)
+        if seen.route in _OF_ONE_NODE:
+            detail = _ONLY.sub("the node", detail)
+        seen.problem = detail
         return Response(problem_body(status, detail), status, headers, "application/problem+json")
 
     @app.exception_handler(Problem)

@@ -205,7 +205,7 @@ class Client:
     def put_nodes(self, nodes: Sequence[Node]) -> Version:
         """Return when the nodes are durable. A batch that fits in one request is stored wholly or not at all; a larger
         one is several requests, and edges to nodes of later requests are added at the end."""
-        parts = list(_parts((), nodes))
+        parts = list(_parts((), nodes)) or [_Part()]
         part_of = {nodes[place].id: number for number, part in enumerate(parts) for place in part.nodes}
         late: list[tuple[str, str]] = []
         done, version = 0, None
@@ -217,7 +217,8 @@ class Client:
                 sent.append(replace(node, edges=[other for other in node.edges if other not in later]).as_json())
             answer = self._ask("PUT", "/v1/nodes", {"nodes": sent}, {"nodes": done}, stored=done)
             version, done = Version(**answer["graph"]), done + len(sent)
-        return self.put_edges(late) if late or version is None else version
+        assert version is not None
+        return self.put_edges(late) if late else version
 
     def put_edges(self, edges: Sequence[tuple[str, str]]) -> Version:
         """Return when the edges are durable. More than fit in one request are several."""
@@ -236,7 +237,7 @@ class Client:
             self._connection.request("POST", self._prefix + "/v1/ingest", _blocks(lines), headers)
             response = self._connection.getresponse()
             answer = response.read()
-        except (http.client.HTTPException, OSError):
+        except BaseException:  # also one of `lines`
             self._connection.close()
             raise
         if response.status != 200:
@@ -287,7 +288,7 @@ class Client:
             raise ServiceError(error.status, detail) from None
 
     def _fetch(self, method: str, path: str, body: Any = None) -> bytes:
-        content = None if body is None else json.dumps(body, allow_nan=False)
+        content = None if body is None else _json(body)
         for attempt in range(self._retries + 1):
             status, answer, wait = self._once(method, path, content, again=attempt < self._retries)
             if status == 200:
@@ -319,6 +320,13 @@ class Client:
         self.close()
 
 
+def _json(content: Any) -> str:
+    try:
+        return json.dumps(content, allow_nan=False)
+    except ValueError:
+        raise ConfigError("a number of the request is NaN or infinite; send null for an unknown value") from None
+
+
 def _detail(answer: bytes) -> str:
     try:
         return str(json.loads(answer)["detail"])
@@ -337,6 +345,9 @@ class _Part:
 
 def _parts(ids: Sequence[str], nodes: Sequence[Node]) -> Iterator[_Part]:
     part, count, size, edges = _Part(), 0, 0, 0
+    for name, given in (("ids", ids), ("nodes", nodes)):
+        if isinstance(given, str | Node):
+            raise ConfigError(f"{name} must be a list, not one {type(given).__name__}")
     items: list[str | Node] = [*ids, *nodes]
     for place, item in enumerate(items):
         more = len(item.edges) if isinstance(item, Node) else 0
@@ -358,9 +369,11 @@ def _parts(ids: Sequence[str], nodes: Sequence[Node]) -> Iterator[_Part]:
 def _blocks(lines: Iterable[Node | tuple[str, str]]) -> Iterator[bytes]:
     """JSON lines in blocks for chunked transfer."""
     block = bytearray()
-    for line in lines:
+    for number, line in enumerate(lines, 1):
+        if not isinstance(line, Node) and (isinstance(line, str) or len(line) != 2):
+            raise ConfigError(f"line {number} must be a Node or an edge (source, target)")
         fields = line.as_json() if isinstance(line, Node) else {"source": line[0], "target": line[1]}
-        block += json.dumps(fields, allow_nan=False).encode() + b"\n"
+        block += _json(fields).encode() + b"\n"
         if len(block) >= 1 << 16:
             yield bytes(block)
             block.clear()

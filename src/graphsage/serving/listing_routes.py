@@ -105,7 +105,7 @@ def _shown(number: int, change: Change, names: tuple[str, ...], features: bool) 
     shown = {
         "nodes": nodes,
         "edges": change.edges,
-        "deleted_edges": change.removed_edges,
-        "deleted_nodes": change.removed_nodes,
+        "removed_edges": change.removed_edges,
+        "removed_nodes": change.removed_nodes,
     }
     return {"sequence": number, **{name: value for name, value in shown.items() if value}}

@@ -146,13 +146,11 @@ def _statuses(path: str, method: str, operation: Operation, keys: bool) -> set[i
         return set()
     found = {403, *({401} if keys else ()), *_MORE.get((method, path), ())}
     if path.startswith("/v1/"):
-        found |= {429, 503}
+        found |= {422, 429, 503}
     if "requestBody" in operation and path != INGEST:
         found |= _BODY
     if "{id}" in path:
         found.add(404)
-    if operation.get("parameters"):
-        found.add(422)
     return found
 
 

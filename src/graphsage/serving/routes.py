@@ -178,8 +178,9 @@ def label_names(label: int | tuple[int, ...] | None, known: tuple[str, ...]) -> 
 
 async def make(request: Request, change: Change, expected: Expected | None = None) -> Response:
     service, facts = service_of(request), seen_of(request.scope).facts
-    facts |= {"nodes": [node.id for node in change.nodes], "edges": len(change.edges)}
-    facts |= {"deleted_nodes": change.removed_nodes, "deleted_edges": change.removed_edges}
+    done = {"nodes": [node.id for node in change.nodes], "edges": len(change.edges)}
+    gone = {"removed_nodes": change.removed_nodes, "removed_edges": change.removed_edges}
+    facts |= {name: value for name, value in (done | gone).items() if value}
     version = await asyncio.wrap_future(service.live.submit(change, expected))
     facts |= graph_version(version)
     tag = None if expected is None or expected.state is None else {"ETag": etag(expected.state)}

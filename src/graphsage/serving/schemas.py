@@ -240,8 +240,8 @@ class GraphChange(BaseModel):
     sequence: int
     nodes: list[ChangedNode] = []
     edges: list[tuple[str, str]] = []
-    deleted_edges: list[tuple[str, str]] = []
-    deleted_nodes: list[str] = []
+    removed_edges: list[tuple[str, str]] = []
+    removed_nodes: list[str] = []
 
 
 class Health(BaseModel):
