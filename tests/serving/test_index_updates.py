@@ -76,6 +76,7 @@ def test_changes_reach_the_search_during_a_rebuild(
     client.put("/v1/nodes/first", json=NEW)
     assert begun.wait(20)
     old = service.updater.index
+    embedded = service.metrics.embedded._value.get
     client.put("/v1/nodes/second", json=NEW)
     client.delete("/v1/nodes/node-2")
     try:
@@ -84,9 +85,12 @@ def test_changes_reach_the_search_during_a_rebuild(
         assert service.updater.index is old
     finally:
         monkeypatch.setattr(index, "REBUILD_LEAST", 1000)
+        eventually(lambda: not service.updater._touched and not service.updater._busy)
+        before = embedded()
         finish.set()
     eventually(lambda: service.updater.index is not old)
-    after = found(client, "node-1")  # at once, before the changes are placed again
+    assert embedded() == before  # nothing twice
+    after = found(client, "node-1")
     assert {"first", "second"} <= {*after}
     assert "node-2" not in after
     eventually(service.updater.caught_up)

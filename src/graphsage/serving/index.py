@@ -69,6 +69,14 @@ class SearchIndex:
             self.delta.pop(id, None)
             self._held = None
 
+    def follow(self, other: "SearchIndex", id: str) -> None:
+        """Take over what was made of a changed node in `other`: its vector or its removal."""
+        vector = other.delta.get(id)
+        if vector is None:
+            self.remove(id)
+        else:
+            self.put(id, vector)
+
     def search(self, z: Vectors, k: int, without: str | None = None) -> list[tuple[str, float]]:
         """The `k` nodes closest to `z` (D,) by cosine, best first."""
         return self.search_all(z[None], k, [without])[0]
@@ -111,6 +119,17 @@ _ROUNDS = 8  # of catching up with changes during a build
 REBUILD_SHARE, REBUILD_LEAST = 0.1, 2_000
 
 
+@dataclass(frozen=True)
+class _Built:
+    """A finished build. `map` is None if the present map continues; `changed` are nodes that it has not placed."""
+
+    model: ServedModel
+    index: SearchIndex
+    colors: npt.NDArray[np.uint16]
+    map: NodeMap | None
+    changed: dict[str, None]
+
+
 class IndexUpdater:
     """`index` and `map` belong to the model `of`; all three are None until the first build."""
 
@@ -132,7 +151,7 @@ class IndexUpdater:
         self.trouble = ""
         self._touched: dict[str, None] = {}
         self._late: dict[str, None] = {}  # changed since a build began
-        self._building: Future[None] | None = None
+        self._building: Future[_Built | None] | None = None
         self._builder = ThreadPoolExecutor(1, "graphsage-build")
         self._busy = False  # with nodes taken from `_touched`
         self._guard, self._stop = threading.Lock(), threading.Event()
@@ -189,31 +208,46 @@ class IndexUpdater:
     def _build_aside(self) -> None:
         """Build, where needed, in another thread, so that changes still reach the present index and map meanwhile."""
         if self._building is not None and self._building.done():
-            built, self._building = self._building, None
-            built.result()  # raises its error
+            done, self._building = self._building, None
+            self._take(done.result())
         if self._building is None and self._needs_building():
             with self._guard:
                 self._late = dict(self._touched)
                 self._building = self._builder.submit(self._build)
 
-    def _build(self) -> None:
+    def _build(self) -> _Built | None:
         model = self._model()
         overlay, _ = self._live.frozen()
         ids, z, colors = embed_everything(overlay, model, self._stop)
         if self._stop.is_set():
-            return
+            return None
         index = SearchIndex(ids, NearestIndex.build(z, self._settings.exact_up_to))
-        changed = self._catch_up(index, model)
-        if self.map is None or self.of is not model:
-            layout = self._layouts.first(ids, z, model.version)
-            epoch = 0 if self.map is None else self.map.epoch + 1
-            drawn = NodeMap(ids, layout.xy, colors, model.classes, layout.method, epoch, layout.coming)
-        else:
-            drawn = self.map.folded(ids, colors)
-        self._metrics.recall.set(index.recall)
+        if self.map is not None and self.of is model:
+            return _Built(model, index, colors, None, {})
+        layout = self._layouts.first(ids, z, model.version)
+        epoch = 0 if self.map is None else self.map.epoch + 1
+        drawn = NodeMap(ids, layout.xy, colors, model.classes, layout.method, epoch, layout.coming)
+        return _Built(model, index, colors, drawn, self._catch_up(index, model))
+
+    def _take(self, built: _Built | None) -> None:
+        """Replace index and map by those of a build, and bring them to the state of the present ones."""
+        if built is None:
+            return
+        drawn = built.map
+        if drawn is None:
+            assert self.index is not None
+            assert self.map is not None
+            drawn = self.map.folded(tuple(built.index.ids), built.colors)
+            with self._guard:
+                refreshed = [id for id in self._late if id not in self._touched]
+            for id in refreshed:
+                built.index.follow(self.index, id)
+                drawn.follow(self.map, id)
+        self._metrics.recall.set(built.index.recall)
         with self._guard:
-            self.index, self.map, self.of = index, drawn, model
-            self._touched.update(changed | self._late)  # the map has not placed them
+            if built.map is not None:
+                self._touched.update(built.changed | self._late)  # the map has not placed them
+            self.index, self.map, self.of = built.index, drawn, built.model
         give_back()
 
     def _take_layout(self) -> None:
@@ -230,7 +264,7 @@ class IndexUpdater:
         self.touch(missing)
 
     def _catch_up(self, index: SearchIndex, model: ServedModel) -> dict[str, None]:
-        """Bring nodes that changed during a build into its index; return them."""
+        """Bring nodes that changed during the build for another model into its index; return them."""
         changed: dict[str, None] = {}
         for _ in range(_ROUNDS):  # each takes less time than the one before
             with self._guard:

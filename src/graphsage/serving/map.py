@@ -91,6 +91,12 @@ class NodeMap:
         xy = np.array([self.place(id) or (0.0, 0.0) for id in ids], np.float32).reshape(-1, 2)
         return NodeMap(ids, xy, colors, self.classes, self.method, self.epoch + 1, self.coming)
 
+    def follow(self, other: "NodeMap", id: str) -> None:
+        """Take over the last change of a node in `other`."""
+        changed = other._moved.get(id)
+        if changed is not None:
+            self._note(changed[1])
+
     def laid_out(self, layout: Layout) -> tuple["NodeMap", list[str]]:
         """A map with the positions of `layout`, and the present nodes without one, which are to be placed among their
         nearest."""
