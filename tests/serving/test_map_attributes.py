@@ -1,6 +1,5 @@
 """Attributes for the map: which can color points, their values, and the search in their text."""
 
-import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from graphsage.errors import StoreError
 from graphsage.graph.build import from_edges
 from graphsage.live.adjacency import BaseCap, Cap
 from graphsage.live.change import Change, NodeChange
@@ -142,7 +142,12 @@ def test_the_routes_answer_and_refuse(client: TestClient, service: Service, monk
     assert (refused.status_code, refused.json()["detail"]) == (422, "points are colored by attributes up to 10 nodes")
 
 
-def test_texts_of_a_file_that_was_cut_are_refused_and_not_searched(client: TestClient, service: Service) -> None:
-    (file,) = service.live.folder.glob("generation-*/attributes_text.npy")
-    os.truncate(file, file.stat().st_size - 5)
-    assert client.get("/v1/map/find", params={"text": "nowhere"}).status_code == 503
+def test_a_search_refuses_damaged_texts(tmp_path: Path) -> None:
+    graph = from_edges(np.array([(0, 1)]), COUNT, ids=[f"node-{row}" for row in range(COUNT)])
+    create_store(tmp_path / "store", graph, [{"text": f"{row} " + "x" * 5_000} for row in range(COUNT)])
+    (file,) = (tmp_path / "store").glob("generation-*/attributes_text.npy")
+    content = bytearray(file.read_bytes())
+    content[100_000] ^= 1  # in the second block, which opening does not read
+    file.write_bytes(content)
+    with LiveGraph(tmp_path / "store", Cap(None, "row", 0)) as live, pytest.raises(StoreError, match="attributes_text"):
+        containing(live.frozen()[0], "nowhere", 5)
