@@ -154,6 +154,12 @@ def test_other_labels_are_refused_by_name() -> None:
         classes.evaluate(numbers, planted_split(graph))
 
 
+def test_no_setting_that_was_not_given_is_said_to_have_no_effect() -> None:
+    assert Config(task="regression").resolved().without_effect() == []
+    (sentence,) = Config(task="regression", class_weights="balanced").resolved().without_effect()
+    assert "class_weights has no effect with task='regression'" in sentence
+
+
 def test_a_target_without_a_training_value_is_refused() -> None:
     graph = priced()
     split = planted_split(graph)

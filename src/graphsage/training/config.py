@@ -312,7 +312,7 @@ class Config:
         """The same settings with nothing left open."""
         choices = {**FORMS[self.form or "paper"], **TASKS[self.task]}
         objective = self.objective or "equation-1"
-        if self.task != "supervised":
+        if self.task in PAIRS:
             choices |= OBJECTIVES[objective if self.task == "unsupervised" else "equation-1"]
         if self.task == "unsupervised":
             choices["objective"] = objective
