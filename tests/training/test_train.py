@@ -235,6 +235,8 @@ def test_known_labels_are_read_of_neighbors_and_kept_in_the_bundle(tmp_path) -> 
         model.embed(graph.replace(labels=None))
     with pytest.raises(DataError, match="which a live graph does not keep"):
         LiveEncoder.of(model)
+    many = planted_graph(classes=3, multilabel=True)  # thresholds are chosen on validation nodes
+    assert gs.train(many, split, label_inputs=True, **SMALL).evaluate(many, split, "test").micro > 0
     with pytest.raises(ConfigError, match="hides the labels of a batch's targets"):
         gs.train(graph, split, task="joint", label_inputs=True, **SMALL)
 

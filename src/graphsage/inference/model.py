@@ -273,10 +273,11 @@ class Model:
         return self.calibration.decide(probabilities, self.multilabel)
 
     @torch.no_grad()
-    def calibrate(self, graph: Graph, nodes: Tensor, metric: str = "micro-f1") -> None:
-        """Choose the temperature, and the thresholds of labels, by labeled `nodes` of a graph: validation nodes."""
+    def calibrate(self, graph: Graph, nodes: Tensor, metric: str = "micro-f1", *, known: Tensor | None = None) -> None:
+        """Choose the temperature, and the thresholds of labels, by labeled `nodes` of a graph: validation nodes.
+        `known` are as in `embed`."""
         assert graph.labels is not None
-        scores = self._scores(self.embed(graph, nodes))
+        scores = self._scores(self.embed(graph, nodes, known=known))
         self.calibration = fitted(scores, graph.labels[nodes.to(graph.labels.device)].cpu(), metric)
 
     def evaluate(

@@ -126,7 +126,8 @@ def train(
     if config.calibrates and model.head is not None and run.graph.labels is not None:
         nodes = run.graph.labeled(run.split.nodes("val").to(run.graph.labels.device))
         if len(nodes):
-            model.calibrate(without_test_nodes(run.graph, run.split), nodes, config.selection().name)
+            seen, known = without_test_nodes(run.graph, run.split), _known_nodes(config, run.graph, run.split)
+            model.calibrate(seen, nodes, config.selection().name, known=known)
     model.about["training"] = {
         "steps": state.step,
         "seconds": round(state.seconds, 3),
@@ -397,6 +398,11 @@ def _vocabulary(graph: Graph, nodes: Tensor) -> tuple[tuple[str, ...] | None, in
     return known, len(known)
 
 
+def _known_nodes(config: Config, graph: Graph, split: Split) -> Tensor | None:
+    """The nodes whose labels neighbors read in validation, if the model has label inputs."""
+    return graph.labeled(split.nodes("train").to(graph.indptr.device)) if config.label_inputs else None
+
+
 def _validator(config: Config, model: Model, graph: Graph, split: Split) -> Callable[[], float] | None:
     """The chosen score of the validation nodes in the graph without test nodes, by the model's inference mode."""
     if model.head is None or graph.labels is None:
@@ -405,8 +411,7 @@ def _validator(config: Config, model: Model, graph: Graph, split: Split) -> Call
     if not len(nodes):
         return None
     seen, truth = without_test_nodes(graph, split), graph.labels[nodes]
-
-    known = graph.labeled(split.nodes("train").to(graph.labels.device)) if config.label_inputs else None
+    known = _known_nodes(config, graph, split)
 
     def validate() -> float:
         return score_of(config.selection(), Answers(truth, *model.outputs(model.embed(seen, nodes, known=known))))
