@@ -118,7 +118,7 @@ def test_what_fails_is_told_and_a_sweep_of_nothing_but_failures_is_an_error(
     words = ("sweep", data, "--space", space, "--sampler", "grid", "--device", "cpu", "--json")
     answer = graphsage(*words, "--out", tmp_path / "one")
     assert answer.json["counts"] == {"complete": 3, "failed": 1}
-    assert "failed: ConfigError: --patience watches a validation score" in answer.err
+    assert "failed: ConfigError: --patience needs a validation score" in answer.err
 
     def broken(*_: Any) -> Score:
         raise MemoryError("no room")
@@ -164,7 +164,8 @@ def test_a_bad_space_is_one_sentence(graphsage: Command, data: Path, space: Path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "give --space FILE"),
+        (("--minutes", "0"), "there was no time for one"),
+        (("--set", "task=joint"), "there is no space for --task joint yet"),
         (("--space", "missing.toml"), "missing.toml does not exist; --space takes a TOML file"),
         (
             ("--space", "paper", "--sampler", "tpe"),
@@ -209,6 +210,34 @@ def test_minutes_end_a_sitting(graphsage: Command, data: Path, space: Path, tmp_
     assert late.code == 3
     assert "2 trials are left; the same command continues" in late.err
     assert graphsage(*words).json["counts"] == {"complete": 2}
+
+
+def test_a_sweep_without_a_space_ends_beside_the_default_and_the_yardsticks_with_a_model(
+    graphsage: Command, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+    made = Scorer.score
+
+    def watched(scorer: Scorer, settings: dict[str, Any], parts: tuple[str, ...], *more: Any) -> Score:
+        asked.append(parts)
+        return made(scorer, settings, parts, *more)
+
+    monkeypatch.setattr(Scorer, "score", watched)
+    fixed = [word for pair in ("dim=8", "sample_sizes=[4,3]", "epochs=2") for word in ("--set", pair)]
+    words = ("sweep", data, *fixed, "--sampler", "random", "--out", tmp_path / "out", "--device", "cpu")
+    answer = graphsage(*words, "--minutes", "0.03")
+    assert answer.code == 0, answer.err
+    record = json.loads((tmp_path / "out" / "sweep.json").read_text())
+    assert "dim" not in record["space"]["axes"]
+    assert record["space"]["fixed"]["whole_batches"] == 1
+    names = ["default settings", "features", "features + 2 hops of neighbor means"]
+    assert [row["name"] for row in record["beside"]] == names
+    assert all(0 <= row[part]["mean"] <= 1 for row in record["beside"] for part in ("val", "test"))
+    assert asked == [()] * len(record["trials"]) + [("val", "test")] * 2  # test nodes: the winner and the default
+    for name in ("winner", *names):
+        assert name in answer.out
+    evaluated = graphsage("evaluate", tmp_path / "out" / "run", "--json").json
+    assert evaluated["micro_f1"] == pytest.approx(record["winner"]["test"]["mean"], abs=1e-4)
 
 
 @pytest.mark.slow

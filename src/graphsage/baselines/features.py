@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from graphsage.errors import DataError
 from graphsage.evaluation.f1 import f1_scores
-from graphsage.evaluation.probe import logistic_regression
+from graphsage.evaluation.probe import logistic_regression, tuned_probe
+from graphsage.features.degree import degree_features
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import TRAIN, Split, training_graph
 
@@ -45,6 +47,22 @@ def _neighbor_sums(graph: Graph, x: Array) -> Array:
     n = graph.num_nodes
     adjacency = csr_array((ones, graph.indices.cpu().numpy(), graph.indptr.cpu().numpy()), shape=(n, n))
     return np.asarray(adjacency @ x)
+
+
+def tuned_regressions(graph: Graph, split: Split) -> dict[str, dict[str, Array]]:
+    """What logistic regressions on features, and on features and 2 hops of neighbor means, decide for the labeled nodes
+    of val and test. Validation nodes choose their penalties. A graph without features has degrees."""
+    assert graph.labels is not None
+    here = graph.to("cpu")
+    if here.features is None:
+        found = without_leak(here, split, lambda seen: degree_features(seen.degrees).numpy())
+        here = here.replace(features=torch.from_numpy(found))
+    assert here.features is not None
+    assert here.labels is not None
+    x, labels = here.features.float().numpy(), here.labels.numpy()
+    parts = {part: here.labeled(split.nodes(part)).numpy() for part in ("train", "val", "test")}
+    tables = {"features": x, "features + 2 hops of neighbor means": inductive_features(here, split, x, 2)}
+    return {name: tuned_probe(table, labels, parts)[1] for name, table in tables.items()}
 
 
 def without_leak(graph: Graph, split: Split, vectors: Callable[[Graph], Array]) -> Array:

@@ -172,7 +172,7 @@ _RANGE = {"low", "high", "log", "step"}
 
 
 def read_space(source: str, more: Settings) -> "tuple[Space, Settings]":
-    """The space, and the settings around it; `more`, from flags, overrides what the file fixes."""
+    """The space of a file, or the paper's, and the settings around it; `more`, from flags, overrides what it fixes."""
     from graphsage.training.space import Space, paper_space
 
     if source == PAPER:

@@ -1,5 +1,6 @@
 """`graphsage sweep`: try settings, keep the best on validation, then look at test once."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from graphsage.training.score import Scorer
     from graphsage.training.search import Search
 
+MANY = 100_000  # trials: more than any time allows
 MORE = 3  # exit code: there is more to do
 
 
@@ -34,9 +36,18 @@ def command(
             "--space",
             "TOML file with a table [space] of settings to search, or the grid of the paper's appendix.",
             "FILE|paper",
+            "learning rate, dropout, LayerNorm, normalization, width, weight decay",
         ),
     ] = "",
-    trials: Annotated[int, typer.Option("--trials", help="How many settings to try.", min=1)] = 50,
+    trials: Annotated[
+        int | None,
+        option(
+            "--trials",
+            "How many settings to try.",
+            default="50; with --minutes and without --space as many as begin in time",
+            min=1,
+        ),
+    ] = None,
     out: Annotated[
         Path | None, option("--out", "Folder for the trials and the results.", "FOLDER", "sweeps/DATA")
     ] = None,
@@ -50,7 +61,7 @@ def command(
             "--sampler",
             "tpe learns from earlier trials; grid tries all combinations in order.",
             "tpe|random|grid",
-            "tpe; the paper's space: grid",
+            "tpe; random without Optuna; the paper's space: grid",
         ),
     ] = None,
     pruner: Annotated[
@@ -80,13 +91,18 @@ def command(
     minutes: Annotated[
         float | None,
         option(
-            "--minutes", "Start no new trial after this many minutes; exit code 3 if trials are left.", default="no end"
+            "--minutes",
+            "Start no new trial after this many minutes; exit code 3 if some of --trials are left.",
+            default="no end",
         ),
     ] = None,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Search for good settings on DATA by a validation score (--set metric=...), and score only the winner on test.
+
+    Without --space, the winner stands beside the default settings and two logistic
+    regressions (of numbers: ridge regressions), and FOLDER/run holds its model.
 
     The trials in FOLDER are shared: the same command again, after Ctrl-C or a
     crash, continues; the same command on another machine at the same time shares the work.
@@ -101,33 +117,37 @@ def command(
 
     \b
     Examples:
+      graphsage sweep setmm --minutes 30
       graphsage sweep setmm --space sweep.toml --trials 50 --jobs 2
       graphsage sweep data/ppi --space paper --set epochs=10 --seeds 5
       graphsage sweep data/ppi --space sweep.toml --out /nfs/ppi --ray auto
       graphsage train --config sweeps/setmm/best.toml --out run
     """
-    if not space:
-        raise ConfigError("give --space FILE, or --space paper for the grid of the paper's appendix")
     with working("loading"):
         from graphsage.cli import settings as reading
+        from graphsage.training.score import dataset
         from graphsage.training.search import Search
+        from graphsage.training.space import default_space
 
     given = reading.from_pairs(settings or []).followed_by(reading.Settings({}, data, split))
-    searched, around = read_space(space, given)
+    searched, around = read_space(space, given) if space else (None, given)
     scorer, place, name = _opened(around, device)
-    sampler = sampler or ("grid" if space == PAPER else "tpe")
+    if searched is None:
+        searched = default_space(given.values, dataset(scorer.data).graph.num_nodes)
+    by_time = not space and trials is None and minutes is not None
+    sampler = sampler or ("grid" if space == PAPER else "tpe" if space or find_spec("optuna") else "random")
     if seed is not None and sampler == "grid":
         raise ConfigError("--seed has no effect here: it applies to --sampler tpe or random; leave it out")
     search = Search(
         (out or Path("sweeps") / name).absolute(),
         searched,
         {"data": place, "split": scorer.split},
-        trials,
+        trials or (MANY if by_time else 50),
         sampler,
         pruner,
         seed or 0,
     )
-    _run(search, scorer, seeds, jobs, ray, minutes, json)
+    _run(search, scorer, seeds, jobs, ray, minutes, json, None if space else given.values, by_time=by_time)
 
 
 def _opened(around: "Settings", device: str) -> "tuple[Scorer, str | dict[str, Any], str]":
@@ -167,17 +187,31 @@ def _run(
     address: str | None,
     minutes: float | None,
     json: bool,
+    default: dict[str, Any] | None,
+    *,
+    by_time: bool,
 ) -> None:
+    """With `default` settings, they and the yardsticks are scored too. `by_time`: the time ends the search."""
     import time
 
-    from graphsage.cli.sweep_results import outcome, record_metric, report, words, write_results
+    from graphsage.cli.sweep_results import (
+        outcome,
+        ready_model,
+        record_metric,
+        report,
+        seeds_row,
+        words,
+        write_results,
+        yardstick_rows,
+    )
     from graphsage.cluster.sweep import run_search, run_winner
     from graphsage.training.search import finished, left, settings_of, winner
 
     store, metric = search.open(), METRICS[record_metric(search)]
     reported = {result["number"] for result in finished(store)}
     say(
-        f"sweep   {', '.join(search.space.axes)}; {search.sampler}, {search.total} trials, pruning {search.pruner}"
+        f"sweep   {', '.join(search.space.axes)}; {search.sampler}, "
+        f"{f'{minutes:g} minutes' if by_time else f'{search.total} trials'}, pruning {search.pruner}"
         + (f"; {len(reported)} are done already" if reported else "")
     )
     pool = None
@@ -197,16 +231,25 @@ def _run(
                         reported.add(result["number"])
                         number = f"{result['number']:>{len(str(search.total - 1))}}"
                         say(f"trial {number}   {outcome(result, metric):<24}   {words(result['point'])}")
-                bar(search.total - left(search, store), search.total)
+                done = search.total - left(search, store)
+                bar(done, done + 1 if by_time else search.total)
 
             missing = run_search(search, scorer, jobs=jobs or 1, ray=pool, deadline=deadline, on_done=report_new)
-        best, runs = winner(store), []
+        missing = 0 if by_time else missing
+        best, runs, beside = winner(store), [], list[dict[str, Any]]()
         if best is None and not missing:
             errors = [result["error"] for result in finished(store) if result["error"]]
-            raise DataError(f"no trial could be finished: {errors[0] if errors else 'all were pruned'}")
+            none = "all were pruned" if finished(store) else "there was no time for one; give more --minutes"
+            raise DataError(f"no trial could be finished: {errors[0] if errors else none}")
         if best is not None and not missing and seeds:
             say(f"winner  trial {best['number']}; training it with {seeds} seed{'s' if seeds > 1 else ''}")
-            runs = run_winner(search, scorer, settings_of(search, best["point"]), seeds, jobs=jobs or 1, ray=pool)
+            chosen = settings_of(search, best["point"])
+            runs = run_winner(search, scorer, chosen, seeds, jobs=jobs or 1, ray=pool)
+            if default is not None:
+                say("beside  the default settings and the yardsticks")
+                own = run_winner(search, scorer, default, seeds, jobs=jobs or 1, ray=pool, name="default")
+                beside = [seeds_row("default settings", own), *yardstick_rows(scorer, metric)]
+                ready_model(search, scorer, chosen)
     except KeyboardInterrupt:
         done = search.total - left(search, store)
         say(f"interrupted; {done} of {search.total} trials are kept in {search.folder}; the same command continues")
@@ -214,7 +257,7 @@ def _run(
     finally:
         if pool is not None:
             pool.shutdown()
-    report(write_results(search, finished(store), runs), json)
+    report(write_results(search, finished(store), runs, beside), json)
     if missing:
         late = deadline is not None and time.time() >= deadline
         others = "other processes run them, and the last one to end names the winner"

@@ -10,19 +10,80 @@ from typing import TYPE_CHECKING, Any
 
 from graphsage.atomic import atomic_file
 from graphsage.cli.output import print_columns, print_facts, print_json, shortened
-from graphsage.cli.settings import write_run_file
+from graphsage.cli.runs import RunFolder
+from graphsage.cli.settings import RUN_FILE, write_run_file
 from graphsage.evaluation.metrics import METRICS, Metric
 
 if TYPE_CHECKING:
+    from graphsage.training.score import Scorer
     from graphsage.training.search import Search
     from graphsage.training.trials import Result
 
 SHOWN = 10
+RUN = "run"  # the winner's model, in the folder of the sweep
 BLUE, GRAY, RED, INK, FAINT, GRID = "#2f6db3", "#b5bac2", "#c8372d", "#22252a", "#6b7078", "#e8e8e8"
 COLUMNS = 3
 
 
-def write_results(search: "Search", finished: "Sequence[Result]", runs: "list[Result]") -> dict[str, Any]:
+def seeds_row(name: str, runs: "list[Result]") -> dict[str, Any]:
+    """The scores of some settings over their seeds."""
+    from graphsage.experiments.record import spread
+
+    tested = runs[0]["test"] is not None
+    val, test = spread(run["val"] for run in runs), spread(run["test"] for run in runs) if tested else None
+    return {"name": name, "val": val, "test": test}
+
+
+def yardstick_rows(scorer: "Scorer", metric: Metric) -> list[dict[str, Any]]:
+    """Regressions without a graph and with neighbor means, by the same score; none for one that needs probabilities."""
+    import numpy as np
+
+    from graphsage.baselines.features import tuned_regressions
+    from graphsage.baselines.ridge import regression_yardsticks
+    from graphsage.experiments.record import spread
+    from graphsage.training.score import opened
+
+    graph, split = opened(scorer.data, scorer.split)
+    assert graph.labels is not None
+    scored: dict[str, dict[str, float]] = {}
+    if metric.regression:
+        for part in ("val", "test"):
+            for name, row in regression_yardsticks(graph, split, part).items() if len(split.nodes(part)) else ():
+                scored.setdefault(name, {})[part] = float(getattr(row.scores, metric.name))
+    elif metric.name in ("micro-f1", "macro-f1", "accuracy"):
+        rows = {part: graph.labeled(split.nodes(part)).numpy() for part in ("val", "test")}
+        for name, decided in tuned_regressions(graph, split).items():
+            scored[name] = {
+                part: metric.score(graph.labels[own].numpy(), np.empty(0), decided[part])
+                for part, own in rows.items()
+                if len(own)
+            }
+    return [
+        {"name": name, **{part: spread([found[part]]) if part in found else None for part in ("val", "test")}}
+        for name, found in scored.items()
+    ]
+
+
+def ready_model(search: "Search", scorer: "Scorer", settings: Mapping[str, Any]) -> None:
+    """Train the winner once more, as a run that the other commands read."""
+    from graphsage.training.config import Config
+    from graphsage.training.score import dataset
+    from graphsage.training.train import train
+
+    config, out, place = Config.from_dict({**settings, "seed": 0}).resolved(), search.folder / RUN, search.about["data"]
+    folder = RunFolder(out, resume=False, overwrite=True)
+
+    def begin() -> None:
+        folder.begin(None, resumed=False)
+        write_run_file(out / RUN_FILE, config, place, search.about["split"])
+
+    about = ({"data": place} if isinstance(place, str) else {}) | {"split": search.about["split"]}
+    train(dataset(scorer.data), scorer.split, config, out=out, device=scorer.device, on_begin=begin, about=about)
+
+
+def write_results(
+    search: "Search", finished: "Sequence[Result]", runs: "list[Result]", beside: list[dict[str, Any]]
+) -> dict[str, Any]:
     """Write all files for the finished trials and return what `sweep.json` holds."""
     from graphsage.experiments.record import hardware, spread, versions
     from graphsage.training.config import Config
@@ -55,6 +116,7 @@ def write_results(search: "Search", finished: "Sequence[Result]", runs: "list[Re
         "versions": versions(),
         "counts": dict(Counter(trial["state"] for trial in trials)),
         "winner": None,
+        "beside": beside,
         "trials": trials,
     }
     if complete:
@@ -81,7 +143,8 @@ def report(record: dict[str, Any], as_json: bool) -> None:
         if name != "best.toml" or record["winner"]
     ]
     if as_json:
-        print_json({name: record[name] for name in ("folder", "data", "split", "counts", "winner")} | {"files": files})
+        shown = ("folder", "data", "split", "counts", "winner", "beside")
+        print_json({name: record[name] for name in shown} | {"files": files})
         return
     names = list(record["space"]["axes"])
     metric = METRICS[record["metric"]]
@@ -103,12 +166,22 @@ def report(record: dict[str, Any], as_json: bool) -> None:
     print(f"\n{min(SHOWN, len(ranked))} best of {len(record['trials'])} trials ({counts})")
     if record["winner"]:
         found = record["winner"]
+        if record["beside"]:
+            print()
+            ours = {"name": "winner", "val": found["val"], "test": found.get("test")}
+            lines = [
+                [row["name"], *(_spread(row[part], metric) for part in ("val", "test"))]
+                for row in (ours, *record["beside"])
+            ]
+            print_columns([[metric.title, "val", "test"], *lines], right=(1, 2))
+            print()
         print_facts(
             {
                 "winner": f"trial {found['trial']}: {words(found['settings'])}",
                 f"val {metric.title}": _spread(found.get("val"), metric) or metric.shown(found["val_score"]),
                 f"test {metric.title}": _spread(found.get("test"), metric),
                 "results": record["folder"],
+                "model": f"{record['folder']}/{RUN}" if record["beside"] else None,
                 "next": f"graphsage train --config {record['folder']}/best.toml --out run",
             }
         )

@@ -43,11 +43,18 @@ def run_search(
 
 
 def run_winner(
-    search: Search, scorer: Scorer, settings: dict[str, Any], seeds: int, *, jobs: int = 1, ray: RayPool | None = None
+    search: Search,
+    scorer: Scorer,
+    settings: dict[str, Any],
+    seeds: int,
+    *,
+    jobs: int = 1,
+    ray: RayPool | None = None,
+    name: str = "winner",
 ) -> list[Result]:
     """Train the chosen settings with each seed and score them on test. Finished runs are kept."""
     runner = Runner(TrialStore(search.folder), scorer.result, jobs, pool=ray)
-    return runner.run(Trial("winner", {**settings, "seed": seed}, experiment="winner") for seed in range(seeds))
+    return runner.run(Trial(name, {**settings, "seed": seed}, experiment=name) for seed in range(seeds))
 
 
 def _in_processes(search: Search, scorer: Scorer, jobs: int, deadline: float | None, on_done: OnDone) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from graphsage.errors import ConfigError, setting
 from graphsage.training.config import Config
 
+DEFAULT = "default"
 PAPER_AGGREGATORS = ("gcn", "mean", "lstm", "pool")
 SUPERVISED_RATES = (0.01, 0.001, 0.0001)
 UNSUPERVISED_RATES = {"as printed": (2e-6, 2e-7, 2e-8), "times the batch size": (1e-3, 1e-4, 1e-5)}
@@ -157,6 +158,28 @@ class Space:
             return self.points
         first = {name: axis.ends()[0] for name, axis in self.axes.items()}
         return [{**first, name: end} for name, axis in self.axes.items() for end in axis.ends()]
+
+
+SMALL_GRAPH = 20_000  # nodes up to which a sweep trains on the whole graph in every step
+
+
+def default_space(fixed: Mapping[str, Any], num_nodes: int) -> Space:
+    """What to search if nobody says: the settings that matter most, except those that `fixed` decides."""
+    axes: dict[str, Choice | Range] = {
+        "lr": Range(0.001, 0.03, log=True),
+        "dropout": Choice((0.0, 0.3, 0.5, 0.7)),
+        "layer_norm": Choice((True, False)),
+        "normalize": Choice(("never", "every")),
+        "dim": Choice((128, 256, 512)),
+        "weight_decay": Choice((0.0, 0.0005)),
+    }
+    whole = {"whole_batches": 1, "epochs": 200, "patience": 20} if num_nodes <= SMALL_GRAPH else {}
+    around = {"epochs": 30, "patience": 5, **whole}
+    task = fixed.get("task", "supervised")
+    if task not in ("supervised", "regression"):
+        raise ConfigError(f"there is no space for {setting('task', task)} yet; write one and name its file")
+    axes = {name: axis for name, axis in axes.items() if name not in fixed}
+    return Space({**around, **fixed}, axes, name=DEFAULT)
 
 
 def paper_space(fixed: Mapping[str, Any]) -> Space:
