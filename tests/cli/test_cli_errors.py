@@ -22,7 +22,7 @@ def copy(run: Path, tmp_path: Path) -> Path:
     ("words", "part"),
     [
         (["--aggregator", "max"], "got 'max'"),
-        (["--task", "magic"], "--task must be one of supervised, unsupervised, joint; got 'magic'"),
+        (["--task", "magic"], "--task must be one of supervised, unsupervised, joint, regression; got 'magic'"),
         (["--form", "draft"], "--form must be one of paper, reference; got 'draft'"),
         (["--sample-sizes", "ten"], "--sample-sizes must be numbers separated by commas, such as 25,10; got 'ten'"),
         (["--sample-sizes", "4,0"], "one positive number per layer"),

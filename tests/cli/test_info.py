@@ -31,6 +31,7 @@ def test_info_counts_what_is_in_a_graph() -> None:
         "features": 0,
         "columns": None,
         "multilabel": False,
+        "targets": None,
         "num_classes": 3,
         "unlabeled_nodes": 2,
         "classes": [{"name": "b", "nodes": 3}, {"name": "a", "nodes": 2}, {"name": "c", "nodes": 1}],
