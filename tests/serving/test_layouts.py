@@ -7,9 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 
 from graphsage.inference.projection import NEAREST
+from graphsage.serving.app import make_app
 from graphsage.serving.layouts import Layout, Layouts, positions
+from graphsage.serving.service import Service
+from small_service import NEW, Small, eventually
 
 IDS = tuple(f"n{i}" for i in range(60))
 Z = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32) * np.array([9, 4, 1, 1, 1], np.float32)
@@ -105,3 +109,42 @@ def test_closing_ends_the_process(tmp_path: Path) -> None:
     layouts.close()
     assert process.poll() == -signal.SIGKILL
     assert layouts.finished() is None
+
+
+def test_the_service_replaces_its_map_when_t_sne_is_ready(small: Small, tmp_path: Path) -> None:
+    copied = small.copy(tmp_path)
+    service = Service(copied.run, copied.graph, map_method="tsne")
+    try:
+        client = TestClient(make_app(service))
+        eventually(lambda: service.updater.map is not None)
+        first = service.updater.map
+        assert first is not None
+        assert (first.method, first.coming) == ("pca", "tsne")
+        client.put("/v1/nodes", json={"nodes": [{"id": "new", **NEW}]})
+        client.delete("/v1/nodes/node-7")
+        eventually(lambda: client.get("/v1/map/changes").json()["method"] == "tsne", 60)
+        eventually(service.updater.caught_up)
+        made = service.updater.map
+        assert made is not None
+        assert (made.coming, made.epoch) == ("", first.epoch + 1)
+        assert made.place("new") is not None, "it came after t-SNE began"
+        assert made.place("node-7") is None
+        assert made.place("node-3") != first.place("node-3")
+    finally:
+        service.close()
+
+
+def test_the_map_of_the_service_stays_if_t_sne_fails(small: Small, tmp_path: Path) -> None:
+    copied = small.copy(tmp_path)
+    service = Service(copied.run, copied.graph, map_method="tsne")
+    try:
+        eventually(lambda: service.updater.map is not None)
+        job = service.updater._layouts._job
+        assert job is not None
+        os.kill(job._process.pid, signal.SIGKILL)
+        eventually(lambda: service.updater.map is not None and service.updater.map.coming == "")
+        assert service.updater.map is not None
+        assert service.updater.map.method == "pca"
+        assert service.updater.trouble == ""
+    finally:
+        service.close()
