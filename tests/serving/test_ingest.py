@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from graphsage.errors import OutputError
 from graphsage.serving.client import Client, Ingested, Node, ServiceError
-from graphsage.serving.ingest import _lines
+from graphsage.serving.ingest import LONGEST_PAUSE, _lines
 from graphsage.serving.service import Service
 from small_service import NEW, Small, eventually, served
 
@@ -80,7 +80,7 @@ def test_a_load_has_the_effect_of_single_changes(client: TestClient, service: Se
     edges = [{"source": f"n{row}", "target": f"node-{row % 30}"} for row in range(0, 200, 3)]
     said = send(client, *nodes, *edges)
     assert (said["nodes"], said["edges"], said["refused"]) == (200, 67, 0)
-    assert 4 <= said["graph"]["sequence"] <= 6, "slices"
+    assert 7 <= said["graph"]["sequence"] <= 12, "slices"
     loaded = client.post("/v1/embed", json={"ids": ["n0", "n77", "node-3"]}).json()["results"]
     for node in nodes:
         client.delete(f"/v1/nodes/{node['id']}")
@@ -89,6 +89,23 @@ def test_a_load_has_the_effect_of_single_changes(client: TestClient, service: Se
     for edge in edges:
         client.put("/v1/edges", json={"edges": [edge]})
     assert client.post("/v1/embed", json={"ids": ["n0", "n77", "node-3"]}).json()["results"] == loaded
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_a_load_gives_way_while_others_ask(
+    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch, others: bool
+) -> None:
+    sleep, pauses = asyncio.sleep, list[float]()
+
+    async def noted(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    monkeypatch.setattr(service.metrics, "recent", lambda window: (1.0 if others else 0.0, None))
+    send(client, *({"id": f"n{row}", **NEW} for row in range(100)))
+    assert len([pause for pause in pauses if pause]) == (4 if others else 0)
+    assert all(pause <= LONGEST_PAUSE for pause in pauses)
 
 
 def test_a_body_has_no_limit_but_a_line_has(client: TestClient) -> None:

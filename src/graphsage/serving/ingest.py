@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,8 +27,9 @@ from graphsage.serving.service import Service
 from graphsage.serving.validation import faults
 
 _log = logging.getLogger("graphsage.serving")
-SLICE = 64  # lines stored together
-SLICE_EDGES, SLICE_BYTES = 1_000, 1 << 18
+SLICE = 32  # lines stored together
+SLICE_EDGES, SLICE_BYTES = 500, 1 << 18
+LONGEST_PAUSE = 0.25  # seconds that a load gives way after a slice
 REPORTED = 100  # refused lines that the answer names
 _WHAT = re.compile(r"^(node|edge)s\[0\]")  # a line is a change of its own when its fault is reported
 
@@ -79,6 +81,7 @@ class Load:
         lines, self.waiting, self.size = self.waiting, [], 0
         if not lines:
             return
+        began = time.monotonic()
         try:
             try:
                 await self._store(lines)
@@ -95,6 +98,9 @@ class Load:
             status = 507 if isinstance(error, OutputError) else 503
             said = f"line {lines[0][0]} could not be made durable; the lines before it are done"
             raise Problem(status, said) from error
+
+        if self.service.metrics.recent(1.0)[0]:  # others send requests: leave them half of the time
+            await asyncio.sleep(min(time.monotonic() - began, LONGEST_PAUSE))
 
     async def _store(self, lines: Sequence[tuple[int, Line]]) -> None:
         nodes = [line for _, line in lines if isinstance(line, schemas.StoredNode)]
