@@ -137,6 +137,20 @@ def test_a_search_finds_words_of_the_text_and_says_when_nothing_matches(page: An
     page.fill("#search", "TOPOLOGY item 2")
     page.wait_for_selector("#matches li small")
     assert page.text_content("#matches li") == "node-2about topology item 2"
+    page.fill("#search", "about")
+    page.wait_for_selector("#matches li.note")
+    assert page.locator("#matches li").count() == 13
+    assert page.text_content("#matches li.note").endswith(" nodes have this text; 12 are shown")
+    page.route("**/v1/map/find*", lambda route: route.fulfill(json={"results": [], "matches": 0, "complete": False}))
+    page.fill("#search", "rare")
+    page.wait_for_function("document.getElementById('matches').textContent.includes('ran out of time; 0 nodes')")
+    page.unroute("**/v1/map/find*")
+    page.route("**/v1/map/find*", lambda route: route.abort())
+    page.fill("#search", "again")
+    page.wait_for_function(
+        "document.getElementById('matches').textContent.includes('were not searched: The service does')"
+    )
+    page.unroute("**/v1/map/find*")
     page.fill("#search", "<i>nothing</i>")
     page.wait_for_selector("#no-match:not(:empty)")
     assert page.text_content("#no-match") == "No match: no node has “<i>nothing</i>” in its name or its text."

@@ -399,8 +399,7 @@ async function start() {
   $("copy").addEventListener("click", copy);
   document.addEventListener("keydown", shortcuts);
   window.addEventListener("hashchange", restore);
-  const find = async (text) => (await api.find(text)).results;
-  connectSearch($("search"), $("matches"), $("no-match"), (text) => state.points.matching(text), find, choose);
+  connectSearch($("search"), $("matches"), $("no-match"), (text) => state.points.matching(text), api.find, choose);
   if (wanted) {
     window.history.replaceState(null, "", wanted);
     await restore();

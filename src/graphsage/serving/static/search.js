@@ -2,18 +2,21 @@
 
 import { element } from "/static/panel.js";
 
-// `matching(text)` gives names; `find(text)` promises [{ id, text }] of nodes whose attributes contain the text.
+// `matching(text)` gives names; `find(text)` promises { results: [{ id, text }], matches, complete } of nodes whose attributes
+// contain the text.
 export function connectSearch(input, list, note, matching, find, choose) {
   let found = [];
   let active = -1;
   let timer = 0;
+  let rest = ""; // what is not shown
 
   const show = () => {
     list.replaceChildren(...found.map(({ id, text }, i) => element("li", { role: "option", id: `match-${i}`,
       "aria-selected": String(i === active), onclick: () => pick(id) },
     element("span", {}, id), ...(text ? [element("small", {}, text)] : []))));
-    list.hidden = !found.length;
-    input.setAttribute("aria-expanded", String(found.length > 0));
+    if (rest) list.append(element("li", { role: "option", "aria-disabled": "true", class: "note" }, rest));
+    list.hidden = !found.length && !rest;
+    input.setAttribute("aria-expanded", String(!list.hidden));
     if (active >= 0) {
       input.setAttribute("aria-activedescendant", `match-${active}`);
       list.children[active].scrollIntoView({ block: "nearest" });
@@ -23,7 +26,7 @@ export function connectSearch(input, list, note, matching, find, choose) {
   };
   const close = () => {
     clearTimeout(timer);
-    [found, active] = [[], -1];
+    [found, active, rest] = [[], -1, ""];
     note.textContent = "";
     show();
   };
@@ -33,18 +36,22 @@ export function connectSearch(input, list, note, matching, find, choose) {
     choose(name);
   };
   const look = async (text) => {
-    const more = await find(text).catch(() => []);
+    const said = await find(text).catch((error) => ({ results: [], matches: 0, complete: true, failed: error.message }));
     if (input.value.trim() !== text || document.activeElement !== input) return;
     const known = new Set(found.map((each) => each.id));
-    found = [...found, ...more.filter((each) => !known.has(each.id))];
-    if (!found.length) note.textContent = `No match: no node has “${text}” in its name or its text.`;
+    found = [...found, ...said.results.filter((each) => !known.has(each.id))];
+    const count = said.matches.toLocaleString("en");
+    if (said.matches > said.results.length) rest = `${count} nodes have this text; ${said.results.length} are shown`;
+    if (!said.complete) rest = `The search ran out of time; ${count} nodes with this text were found`;
+    if (said.failed) rest = `The texts were not searched: ${said.failed}`;
+    if (!found.length && !rest) note.textContent = `No match: no node has “${text}” in its name or its text.`;
     show();
   };
 
   input.addEventListener("input", () => {
     clearTimeout(timer);
     const text = input.value.trim();
-    [found, active] = [text ? matching(text).map((id) => ({ id })) : [], -1];
+    [found, active, rest] = [text ? matching(text).map((id) => ({ id })) : [], -1, ""];
     note.textContent = "";
     show();
     if (text) timer = setTimeout(look, 250, text);
