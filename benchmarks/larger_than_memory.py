@@ -20,13 +20,14 @@ import numpy as np
 import torch
 
 from benchmarks.measured_process import forget, io_of
+from graphsage.checksummed_json import read_checksummed
 from graphsage.execution.adam import Adam
 from graphsage.execution.step import make_step
 from graphsage.experiments.record import write_result
 from graphsage.graph.graph import Graph
 from graphsage.graph.paging import read_ahead
 from graphsage.graph.split import TRAIN, Split
-from graphsage.graph.storage import open_graph, open_splits, save_graph
+from graphsage.graph.storage import open_graph, open_splits, save_graph, write_about
 from graphsage.training.config import Config
 from graphsage.training.train import set_up
 
@@ -110,6 +111,8 @@ def make(folder: Path, nodes: int, width: int) -> None:
         table[start : start + CHUNK] = noise[: len(group)]  # the same for every chunk: what is measured is reading
         table[start : start + CHUNK] += group == np.arange(width) % CLASSES
     table.flush()
+    about = read_checksummed(folder / "graph.json")
+    write_about(folder, {key: about[key] for key in about if key not in ("format", "files")})
     (folder / DONE).touch()
 
 

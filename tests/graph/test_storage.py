@@ -1,6 +1,9 @@
 """A saved graph comes back as it was, mapped; a damaged one is refused in one sentence."""
 
 import json
+import os
+import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs import SEEDS, edge_lists, normal
+from graphsage.checksummed_json import read_checksummed
 from graphsage.errors import DataError, OutputError
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split
-from graphsage.graph.storage import load_array, open_graph, open_splits, save_graph
+from graphsage.graph.storage import load_array, open_graph, open_splits, save_graph, write_about
 
 TENSORS = ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
 
@@ -157,25 +161,26 @@ def test_a_damaged_array_is_a_clear_error(saved: Path, name: str, damage: str) -
         "null",
         "{}",
         '{"format": "x"}',
-        '{"format": 1}',
-        '{"format": 1, "arrays": 5, "directed": 0}',
-        '{"format": 1, "arrays": ["indptr", "indices"]}',
-        '{"format": 1, "arrays": [7], "directed": true}',
+        '{"format": 2}',
+        '{"format": 2, "a": ' + "[" * 200 + "]" * 200 + "}",
+        '{"format": 2, "arrays": 5, "directed": 0}',
+        '{"format": 2, "arrays": ["indptr", "indices"]}',
+        '{"format": 2, "arrays": [7], "directed": true}',
         "\xff",
     ],
 )
 def test_damaged_json_is_a_clear_error(saved: Path, text: str) -> None:
     (saved / "graph.json").write_text(text, encoding="latin-1")
-    with pytest.raises(DataError, match=r"graph\.json is damaged"):
+    with pytest.raises(DataError, match=r"graph\.json (is damaged|cannot be trusted|has no checksum)"):
         open_graph(saved)
-    with pytest.raises(DataError, match=r"graph\.json is damaged"):
+    with pytest.raises(DataError, match=r"graph\.json (is damaged|cannot be trusted|has no checksum)"):
         open_splits(saved)
 
 
 def test_a_newer_format_is_refused(saved: Path) -> None:
     about = json.loads((saved / "graph.json").read_text("utf-8"))
-    (saved / "graph.json").write_text(json.dumps(about | {"format": 2}), "utf-8")
-    with pytest.raises(DataError, match="format 2, this version reads up to 1; upgrade"):
+    (saved / "graph.json").write_text(json.dumps(about | {"format": 3}), "utf-8")
+    with pytest.raises(DataError, match="format 3, this version reads format 2; upgrade"):
         open_graph(saved)
 
 
@@ -189,8 +194,72 @@ def test_what_is_not_a_graph_folder_is_named(saved: Path, tmp_path: Path) -> Non
         open_graph(saved / "indptr.npy")
 
 
+def write(folder: Path, name: str, array: Any) -> None:
+    """Replace an array, with the right checksum."""
+    np.save(folder / f"{name}.npy", array)
+    about = read_checksummed(folder / "graph.json")
+    write_about(folder, {key: about[key] for key in about if key not in ("format", "files")})
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "sentence"),
+    [
+        ("indices", np.array([1, 0, 2, 7], np.int32), "indices.npy holds rows"),
+        ("indices", np.array([1, -1, 2, 1], np.int32), "indices.npy holds rows"),
+        ("indptr", np.array([0, 3, 1, 4]), "indptr.npy decreases"),
+    ],
+)
+def test_wild_neighbors_are_refused(saved: Path, name: str, array: Any, sentence: str) -> None:
+    write(saved, name, array)
+    with pytest.raises(DataError, match=sentence):
+        open_graph(saved)
+
+
+def test_no_flipped_bit_changes_an_array(saved: Path) -> None:
+    draw, right = random.Random(5), {path.name: path.read_bytes() for path in saved.iterdir()}
+    for name in sorted(right) * 12:
+        content = bytearray(right[name])
+        content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        (saved / name).write_bytes(content)
+        with pytest.raises(DataError, match=name.removesuffix(".npy")):
+            open_graph(saved)
+        (saved / name).write_bytes(right[name])
+    open_graph(saved)
+
+
+@pytest.mark.parametrize("name", ["graph.json", "features.npy"])
+def test_a_fifo_or_a_link_is_refused_without_waiting(saved: Path, name: str) -> None:
+    (saved / name).rename(saved.parent / "kept")
+    for make in (lambda: os.mkfifo(saved / name), lambda: (saved / name).symlink_to(saved.parent / "kept")):
+        make()
+        with pytest.raises(DataError, match="only regular files are read"):
+            open_graph(saved)
+        (saved / name).unlink()
+
+
+def test_an_array_of_another_name_is_refused(saved: Path) -> None:
+    about = read_checksummed(saved / "graph.json")
+    shutil.copy(saved / "labels.npy", saved.parent / "labels.npy")
+    arrays = [*about["arrays"], "../labels"]
+    write_about(saved, {**{key: about[key] for key in about if key not in ("format", "files")}, "arrays": arrays})
+    with pytest.raises(DataError, match="arrays is wrong"):
+        open_graph(saved)
+
+
+def test_files_too_large_to_read_on_opening_are_sampled(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = open_graph(saved)
+    monkeypatch.setattr("graphsage.graph.storage.WHOLE_BYTES", 100)
+    monkeypatch.setattr("graphsage.checksummed_blocks.BLOCK", 64)
+    graph.save(saved)
+    content = bytearray((saved / "features.npy").read_bytes())
+    content[-1] ^= 1  # the last block is always among those that are looked at
+    (saved / "features.npy").write_bytes(content)
+    with pytest.raises(DataError, match=r"features\.npy is damaged"):
+        open_graph(saved)
+
+
 def test_offsets_that_do_not_fit_the_edges_are_refused(saved: Path) -> None:
-    np.save(saved / "indptr.npy", np.array([0, 1, 3, 9]))
+    write(saved, "indptr", np.array([0, 1, 3, 9]))
     with pytest.raises(DataError, match="indptr must run from 0 to 4"):
         open_graph(saved)
 
@@ -210,8 +279,6 @@ def test_features_keep_their_precision(dtype: torch.dtype, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_a_graph_larger_than_memory_opens_and_trains(tmp_path: Path) -> None:
     """60 GB of features in a file with holes, of which training touches what it needs."""
-    import json
-
     import graphsage as gs
 
     n, width = 1_000_000, 15_000
@@ -222,8 +289,9 @@ def test_a_graph_larger_than_memory_opens_and_trains(tmp_path: Path) -> None:
     table = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, (n, width))
     table[:300, :5] = 1.0
     del table
-    about = json.loads((folder / "graph.json").read_text())
-    (folder / "graph.json").write_text(json.dumps({**about, "arrays": [*about["arrays"], "features"]}))
+    about = read_checksummed(folder / "graph.json")
+    kept = {key: about[key] for key in about if key not in ("format", "files")}
+    write_about(folder, {**kept, "arrays": [*about["arrays"], "features"]})
     graph = open_graph(folder)
     assert graph.features is not None
     assert graph.features.numel() * 4 == 60_000_000_000

@@ -1,6 +1,8 @@
 """Inference in blocks is exact inference: for any graph, aggregator and size of block, also after a restart."""
 
 import os
+import random
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +17,7 @@ from torch import Tensor
 
 from encoders import NAMES, encoder_of, worlds
 from graphs import normal, star
-from graphsage.errors import ConfigError, DataError, OutputError
+from graphsage.errors import BundleError, ConfigError, DataError, OutputError
 from graphsage.features.structure import Structure
 from graphsage.graph.graph import Graph
 from graphsage.graph.storage import save_graph
@@ -170,6 +172,45 @@ def test_a_damaged_layer_below_is_computed_again_though_a_stage_above_it_is_whol
 def test_files_of_layers_that_nothing_reads_any_more_are_removed(ring: tuple[Model, Path], tmp_path: Path) -> None:
     found = embed_in_blocks(*ring, tmp_path / "work", budget=Budget(900))
     assert {p.name for p in found.work.folder.iterdir()} == {"lock", "work.json", "model", found.work.stages[-1].name}
+
+
+def test_no_flipped_bit_in_a_work_folder_or_its_graph_changes_a_vector(
+    ring: tuple[Model, Path], tmp_path: Path
+) -> None:
+    graph = ring[1]
+    edges = [(v, (v + step) % 60) for v in range(60) for step in (1, 5, 17)]
+    save_graph(Graph.from_edges(edges, 60, features=normal(1, 60, 6), ids=[f"id {v}" for v in range(60)]), graph)
+    structure = Structure(degree=True, projections=2)
+    model = model_of(encoder_of(EncoderConfig(dim=8), 6 + structure.width), max_degree=4, structure=structure)
+    z = whole(embed_in_blocks(model, graph, tmp_path / "work", budget=Budget(900)))
+    assert (tmp_path / "work" / "keys.npy").exists()
+    kept, draw, refused = tmp_path / "kept", random.Random(2), 0
+    for name in ("work", "graph"):
+        shutil.copytree(tmp_path / name, kept / name)
+    files = [path.relative_to(kept) for path in sorted(kept.rglob("*")) if path.is_file() and path.stat().st_size]
+    for file in (*files, *(each for each in files if each.suffix == ".json")):
+        content = bytearray((kept / file).read_bytes())
+        content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        (tmp_path / file).write_bytes(content)
+        try:
+            assert torch.equal(whole(embed_in_blocks(model, graph, tmp_path / "work", budget=Budget(900))), z), file
+        except (DataError, BundleError):
+            refused += 1
+        for name in ("work", "graph"):
+            shutil.rmtree(tmp_path / name)
+            shutil.copytree(kept / name, tmp_path / name)
+    assert refused > 5
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.write_text("[" * 100_000 + "]" * 100_000)])
+def test_a_fifo_or_a_nested_bomb_in_a_work_folder_is_refused(
+    ring: tuple[Model, Path], tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    embed_in_blocks(*ring, tmp_path / "work", budget=Budget(900))
+    (tmp_path / "work" / "work.json").unlink()
+    make(tmp_path / "work" / "work.json")
+    with pytest.raises(DataError, match=r"only regular files|nested too deeply"):
+        embed_in_blocks(*ring, tmp_path / "work", budget=Budget(900))
 
 
 def test_work_of_another_model_or_graph_is_refused(ring: tuple[Model, Path], tmp_path: Path) -> None:

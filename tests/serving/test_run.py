@@ -96,3 +96,12 @@ def test_killed_in_a_reload_or_a_write_it_comes_back_whole(small: Small, tmp_pat
         assert client.embed(ids=["node-1"]).vectors.shape == (1, 8)
         if point.startswith("write"):
             assert client.node("new").neighbors == ["node-1", "node-4"]
+
+
+def test_the_end_of_the_process_by_a_cut_mapped_file_is_in_the_log(small: Small, tmp_path: Path) -> None:
+    with served(small.copy(tmp_path)) as (process, _):
+        process.send_signal(signal.SIGBUS)  # what the system sends when a mapped file has been cut
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert process.wait(30) == -signal.SIGBUS
+    assert "Bus error" in said

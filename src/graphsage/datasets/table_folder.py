@@ -1,6 +1,5 @@
 """Two tables -> a graph folder, in batches and bounded memory: the same folder as by reading them into memory."""
 
-import json
 import shutil
 import tempfile
 import warnings
@@ -21,7 +20,7 @@ from graphsage.graph.external.csr import EdgeSort
 from graphsage.graph.external.row_file import Array, RowFile, RowWriter
 from graphsage.graph.external.size import shown_size
 from graphsage.graph.split import TRAIN
-from graphsage.graph.storage import FORMAT, is_graph_folder
+from graphsage.graph.storage import is_graph_folder, write_about
 from graphsage.tables import values
 from graphsage.tables.columns import Classes, cells, has_several, is_list, read_split
 from graphsage.tables.ids import EXAMPLES, UnknownNodes, edge_batches, id_arrays, ids, repeated_ids
@@ -121,7 +120,6 @@ class _Build:
         if self.class_names is not None:
             self._number_classes()
         about = {
-            "format": FORMAT,
             "nodes": self.n,
             "stored_edges": self.stored,
             "directed": self.spec.directed,
@@ -129,8 +127,7 @@ class _Build:
             "arrays": sorted(path.stem for path in self.folder.glob("*.npy")),
             "splits": {"given": None} if self.spec.split_column is not None else {},
         }
-        text = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
-        (self.folder / "graph.json").write_text(text, encoding="utf-8")
+        write_about(self.folder, about)
         for remark in self.remarks:
             warnings.warn(remark, DataWarning, stacklevel=4)
         return Built(self.n, self.stored, sum(self.widths.values()), len(self.class_names or ()), self.unknown.edges)

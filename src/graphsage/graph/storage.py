@@ -1,6 +1,9 @@
-"""A graph on disk: a folder of `.npy` files + `graph.json`, opened by memory-mapping. Nothing in it executes."""
+"""A graph on disk: a folder of `.npy` files + `graph.json`, opened by memory-mapping. Nothing in it executes.
 
-import json
+`graph.json` has a checksum of itself and of each block of the arrays. Opening verifies arrays up to WHOLE_BYTES, and 64
+blocks of larger ones. Out-of-core inference verifies each block that it reads, whatever the size.
+"""
+
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +12,23 @@ import torch
 from torch import Tensor
 
 from graphsage.atomic import atomic_folder
+from graphsage.checksummed_blocks import CheckedFile, FileSums, sums_of
+from graphsage.checksummed_json import verified, write_checksummed
 from graphsage.errors import DataError, GraphError
+from graphsage.graph.external.row_file import HEADER_ERRORS
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.graph.split import Split
+from graphsage.regular_files import is_regular, parse_json, read_regular
 
-FORMAT = 1
+FORMAT = 2  # 2: checksums
+WHOLE_BYTES = 1 << 30
+_SAMPLED = 64  # blocks of a larger file
+_ADVICE = "save the graph again"
 _TENSORS = ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
 _BFLOAT16 = "i2"  # NumPy has no bfloat16: such features are kept as the int16 of the same bits
 _KINDS = {"indices": "i4 i8", "features": f"f2 f4 f8 {_BFLOAT16}", "labels": "i8 u1 f8", "ids_text": "u1"}  # others: i8
+_ABOUT_BYTES = 1 << 30  # checksums of 8 TB of arrays
 _DIMS = {"features": (2,), "labels": (1, 2)}  # all others: 1
 
 
@@ -36,7 +47,6 @@ def save_graph(graph: Graph, folder: str | Path, splits: dict[str, Split] | None
         for name, array in arrays.items():
             np.save(temporary / f"{name}.npy", array)
         about = {
-            "format": FORMAT,
             "nodes": graph.num_nodes,
             "stored_edges": graph.num_stored_edges,
             "directed": graph.directed,
@@ -44,20 +54,29 @@ def save_graph(graph: Graph, folder: str | Path, splits: dict[str, Split] | None
             "arrays": sorted(arrays),
             "splits": cutoffs,
         }
-        (temporary / "graph.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_about(temporary, about)
+
+
+def write_about(folder: Path, about: dict[str, Any]) -> None:
+    """Write `graph.json`, with checksums of the arrays that `about` names."""
+    files = {name: sums_of(folder / f"{name}.npy").as_json() for name in about["arrays"]}
+    write_checksummed(folder / "graph.json", {"format": FORMAT, **about, "files": files})
 
 
 def is_graph_folder(path: Path) -> bool:
     """Whether `path` holds a saved graph and nothing else, so that it can be replaced."""
-    if not (path / "graph.json").is_file():
+    if not is_regular(path / "graph.json"):
         return False
     return all(file.is_file() and (file.name == "graph.json" or file.suffix == ".npy") for file in path.iterdir())
 
 
-def open_graph(folder: str | Path) -> Graph:
-    """Open a saved graph without reading its arrays; shapes are checked, contents are trusted."""
+def open_graph(folder: str | Path, check: bool = True) -> Graph:
+    """Open a saved graph by mapping its arrays. `check` verifies them; without it, contents are trusted."""
     folder = Path(folder)
     about = _about(folder)
+    if check:
+        for file in checked_files(folder).values():
+            _verify(file)
     arrays = {
         name: _checked(folder / f"{name}.npy", _KINDS.get(name, "i8"), _DIMS.get(name, (1,)))
         for name in about["arrays"]
@@ -75,6 +94,8 @@ def open_graph(folder: str | Path) -> Graph:
         directed=about["directed"],
     )
     _check_shapes(graph, folder)
+    if check and graph.indices.nbytes <= WHOLE_BYTES:
+        _check_edges(graph, folder)
     if graph.ids is not None and not (graph.ids.is_whole and len(graph.ids) == graph.num_nodes):
         names = " and ".join(f"{name}.npy" for name in graph.ids.arrays())
         raise GraphError(f"{folder}: {names} must hold the ids of {graph.num_nodes} nodes; save the graph again")
@@ -84,10 +105,41 @@ def open_graph(folder: str | Path) -> Graph:
 def open_splits(folder: str | Path) -> dict[str, Split]:
     """The named splits kept with a saved graph."""
     folder = Path(folder)
+    about, files = _about(folder), checked_files(folder)
+    for name in about["splits"]:
+        if f"split-{name}" not in files:
+            raise DataError(
+                f"{folder / 'graph.json'} is damaged (the split {name!r} is not among the arrays); {_ADVICE}"
+            )
+        _verify(files[f"split-{name}"])
     return {
         name: Split(_mapped(_checked(folder / f"split-{name}.npy", "u1", (1,))), cutoff)
-        for name, cutoff in _about(folder)["splits"].items()
+        for name, cutoff in about["splits"].items()
     }
+
+
+def checked_files(folder: Path) -> dict[str, CheckedFile]:
+    """The arrays of a graph folder by name, with their checksums."""
+    sums = _about(folder)["files"]
+    return {
+        n: CheckedFile(folder / f"{n}.npy", FileSums.from_json(each), DataError, _ADVICE) for n, each in sums.items()
+    }
+
+
+def _verify(file: CheckedFile) -> None:
+    if file.known.size <= WHOLE_BYTES:
+        file.check()
+    else:
+        for block in np.linspace(0, len(file.known.sums) - 1, _SAMPLED).astype(int).tolist():
+            file.verify(block)
+
+
+def _check_edges(graph: Graph, folder: Path) -> None:
+    """Refuse pointers and neighbors outside of the graph: reading there would end the process."""
+    if bool((graph.indptr[1:] < graph.indptr[:-1]).any()):
+        raise GraphError(f"{folder}: indptr.npy decreases; {_ADVICE}")
+    if len(graph.indices) and not 0 <= int(graph.indices.min()) <= int(graph.indices.max()) < graph.num_nodes:
+        raise GraphError(f"{folder}: indices.npy holds rows that the graph of {graph.num_nodes} nodes lacks; {_ADVICE}")
 
 
 def save_adjacency(graph: Graph, folder: Path) -> None:
@@ -107,11 +159,13 @@ def open_adjacency(folder: Path) -> Graph:
 
 def load_array(path: Path) -> Any:
     """Map one `.npy` file read-only; a broken one is a clear error."""
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path} is no file")  # a FIFO would block
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise DataError(f"{path} does not exist") from None
-    except (ValueError, EOFError, OSError) as error:
+    except HEADER_ERRORS as error:
         if path.exists() and path.stat().st_size and _is_empty_array(path):
             return np.load(path, allow_pickle=False)
         raise DataError(f"{path} is not a whole .npy file ({error}); write it again") from error
@@ -131,7 +185,7 @@ def _is_empty_array(path: Path) -> bool:
             header = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
             shape, _, dtype = header(file)
             return 0 in shape and not dtype.hasobject
-    except (ValueError, EOFError, OSError):
+    except HEADER_ERRORS:
         return False
 
 
@@ -155,20 +209,33 @@ def _array(tensor: Tensor) -> Any:
 def _about(folder: Path) -> dict[str, Any]:
     if not folder.exists():
         raise DataError(f"{folder} does not exist")
+    path = folder / "graph.json"
     try:
-        about: dict[str, Any] = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
+        text = read_regular(path, DataError, _ABOUT_BYTES)
+        about: dict[str, Any] = parse_json(text)
         version = int(about["format"])
     except (FileNotFoundError, NotADirectoryError):
         raise DataError(f"{folder} is not a graph folder: graph.json is missing") from None
     except OSError as error:
-        raise DataError(f"{folder / 'graph.json'} cannot be read ({error.strerror})") from error
+        raise DataError(f"{path} cannot be read ({error.strerror})") from error
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{folder / 'graph.json'} is damaged ({error}); save the graph again") from error
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path} is damaged ({error}); {_ADVICE}") from error
     if version > FORMAT:
-        raise DataError(f"{folder} has graph format {version}, this version reads up to {FORMAT}; upgrade graphsage")
+        raise DataError(f"{folder} has graph format {version}, this version reads format {FORMAT}; upgrade graphsage")
+    if version < FORMAT and "files" not in about:
+        raise DataError(f"{folder} has graph format {version}, this version reads format {FORMAT}; {_ADVICE}")
+    try:
+        about = verified(text, str(path), DataError, _ADVICE)
+        files = {name: FileSums.from_json(each) for name, each in about["files"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"{path} is damaged ({error}); {_ADVICE}") from error
     arrays, names = about.get("arrays"), about.get("class_names")
     for name, right in (
-        ("arrays", isinstance(arrays, list) and all(isinstance(a, str) for a in arrays)),
+        ("format", version == FORMAT),
+        ("arrays", isinstance(arrays, list) and all(isinstance(a, str) and _is_known(a) for a in arrays)),
+        ("files", isinstance(arrays, list) and sorted(files) == sorted(map(str, arrays))),
         ("directed", isinstance(about.get("directed"), bool)),
         ("splits", isinstance(about.get("splits"), dict)),
         ("class_names", names is None or (isinstance(names, list) and all(isinstance(c, str) for c in names))),
@@ -176,6 +243,11 @@ def _about(folder: Path) -> dict[str, Any]:
         if not right:
             raise DataError(f"{folder / 'graph.json'} is damaged ({name} is wrong or missing); save the graph again")
     return about
+
+
+def _is_known(array: str) -> bool:
+    name = array.removeprefix("split-")
+    return name in (*_TENSORS, "ids", "ids_text", "ids_offsets") or (name != array and "/" not in name)
 
 
 def _check_shapes(graph: Graph, folder: Path) -> None:

@@ -1,22 +1,30 @@
 """Whether a file is still the one it was: its size, its modification time and a checksum."""
 
 import hashlib
+from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+from graphsage.regular_files import open_regular
 
 WHOLE_BYTES = 1 << 30  # larger files are sampled, and their modification time must match too
 _PIECES, _PIECE = 64, 4096
 
 
+def _opened(path: Path) -> BufferedReader:
+    """Users may link their data. A FIFO would block for ever."""
+    return cast(BufferedReader, open_regular(path.resolve()))
+
+
 def checksum(path: Path) -> str:
-    with path.open("rb") as file:
+    with _opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sampled_fingerprint(path: Path) -> dict[str, Any]:
     """Size, modification time and a checksum of 64 evenly spaced pieces: fast for a file of any size."""
     facts, digest = path.stat(), hashlib.sha256()
-    with path.open("rb") as file:
+    with _opened(path) as file:
         for piece in range(_PIECES):
             file.seek(piece * max(0, facts.st_size - _PIECE) // (_PIECES - 1))
             digest.update(file.read(_PIECE))

@@ -32,6 +32,7 @@ from graphsage.graph.split import NONE, Split
 from graphsage.graph.storage import open_adjacency, open_graph, open_splits, save_adjacency, save_graph
 from graphsage.inference.fingerprint import checksum, file_fingerprint, has_changed, short
 from graphsage.inference.model import KEEP_BYTES, Model, graph_bytes
+from graphsage.regular_files import is_regular
 from graphsage.tables.columns import cells
 from graphsage.tables.spec import TableSpec, is_vector_file
 
@@ -134,12 +135,12 @@ def open_run_data(model: "Model") -> RunData:
     folder = model.folder / FOLDER
     about = _manifest(model.folder)
     for name, expected in about["sha256"].items():
-        if not (folder / name).is_file() or checksum(folder / name) != expected:
+        if not is_regular(folder / name) or checksum(folder / name) != expected:
             raise BundleError(f"{folder / name} is not the file that training wrote; copy the run or train again")
     cutoff, split_name = about["split"]["cutoff"], about["split"]["name"]
     parts = _read(folder / "split.arrow")
     if about["graph"] == "kept":
-        graph = open_graph(folder / "graph")
+        graph = open_graph(folder / "graph", check=False)  # its files were just checked
         columns = _read(folder / "columns.arrow") if "columns.arrow" in about["sha256"] else {}
         splits = open_splits(folder / "graph")
         changed = tuple(Path(p).name for p, before in about["sources"].items() if _differs(Path(p), before))
@@ -190,7 +191,7 @@ def _manifest(run: Path) -> dict[str, Any]:
     from graphsage.inference.bundle import read_config
 
     path, expected = run / FOLDER / MANIFEST, read_config(run).get("data")
-    if expected is None or not path.is_file():
+    if expected is None or not is_regular(path):
         raise BundleError(f"{run} keeps no graph; name the data, or train again")
     if checksum(path) != expected:
         raise BundleError(

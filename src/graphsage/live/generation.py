@@ -188,7 +188,7 @@ def open_generation(folder: Path, sums: Mapping[str, FileSums]) -> Generation:
     files = {name: CheckedFile(folder / name, known, DamageError, RESTORE) for name, known in sums.items()}
     for name, file in files.items():
         file.check(0, None if name in _AT_ONCE else min(BLOCK, file.known.size))  # all headers
-    graph = open_graph(folder / "graph")
+    graph = open_graph(folder / "graph", check=False)
     # Plain arrays over the same maps: reading an element of a memmap object takes ten times as long.
     arrays = {name: load_array(folder / f"{name}.npy").view(np.ndarray) for name in _ARRAYS}
     if graph.ids is not None:

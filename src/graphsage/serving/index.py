@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsage.errors import DataError
+from graphsage.errors import DataError, GraphSageError
 from graphsage.inference.embed import embed_exact, kept_features
 from graphsage.inference.model import input_tables
 from graphsage.inference.nearest import NearestIndex, Vectors, best, normalized
@@ -193,7 +193,8 @@ class IndexUpdater:
                 self._compact()
                 self.trouble = ""
             except Exception as error:  # such as a full disk: reported in /readyz and tried again
-                _log.exception("work in the background failed")
+                known = isinstance(error, GraphSageError)
+                _log.error("work in the background failed: %s", error, exc_info=not known)
                 self.trouble, worked = type(error).__name__, False
                 self._stop.wait(5)
             self._busy = False

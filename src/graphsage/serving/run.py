@@ -1,5 +1,6 @@
 """The service as one process. On SIGTERM or SIGINT it finishes the requests in flight and exits with 0."""
 
+import faulthandler
 import gc
 import ipaddress
 import logging
@@ -133,6 +134,7 @@ def serve(
         give_back()
         gc.freeze()  # excludes the model and the libraries from garbage collection
         sys.setswitchinterval(0.001)  # seconds; the answering thread must not wait long for the computing one
+        faulthandler.enable()  # a mapped file that is cut may end the process: not without a line in the log
         server.run()
         if not server.started:
             raise ConfigError(f"cannot serve on {host} port {port}; is another process using it?")

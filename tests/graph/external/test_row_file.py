@@ -1,6 +1,7 @@
 """Files of rows are NumPy's, byte for byte, and sizes read as people write them."""
 
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from graphsage.graph.external.csr import CsrFiles, cut
 from graphsage.graph.external.row_file import RowFile, RowWriter
 from graphsage.graph.external.size import parse_size, shown_size
 from graphsage.graph.graph import Graph
-from graphsage.graph.storage import save_graph
+from graphsage.graph.storage import load_array, save_adjacency
 
 
 @pytest.mark.parametrize("parts", [[], [0], [3], [2, 0, 5]])
@@ -52,7 +53,7 @@ def test_broken_files_are_named(tmp_path: Path) -> None:
 
 
 def test_damaged_adjacency_is_named_before_it_is_used(tmp_path: Path) -> None:
-    save_graph(Graph.from_edges([(0, 1), (1, 2)], 3), tmp_path / "g")
+    save_adjacency(Graph.from_edges([(0, 1), (1, 2)], 3), tmp_path / "g")
     np.save(tmp_path / "g" / "indices.npy", np.array([1, 0, 7, 1], np.int32))
     with pytest.raises(GraphError, match=r"indices.npy is damaged: it names a node beyond 2"):
         CsrFiles.open(tmp_path / "g").neighbors(0, 4)
@@ -99,3 +100,16 @@ def test_sizes_are_shown_short() -> None:
     sizes = (0, 12, 999, 1500, 488_100_000, 3_000_000_000, 3.1e9, 3.256e12, 5e15)
     shown = ["0 B", "12 B", "999 B", "1.5 kB", "489 MB", "3 GB", "3.1 GB", "3.26 TB", "5000 TB"]
     assert [shown_size(size) for size in sizes] == shown
+
+
+def test_no_flipped_bit_of_a_header_is_a_traceback(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(12.0).reshape(4, 3))
+    right = (tmp_path / "a.npy").read_bytes()
+    for place in range(128):
+        for bit in range(8):
+            hurt = bytearray(right)
+            hurt[place] ^= 1 << bit
+            (tmp_path / "a.npy").write_bytes(hurt)
+            for read in (RowFile, load_array):
+                with suppress(DataError):
+                    read(tmp_path / "a.npy")

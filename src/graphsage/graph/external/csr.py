@@ -14,6 +14,7 @@ import numpy as np
 from graphsage.errors import ConfigError, GraphError
 from graphsage.graph.external.row_file import Array, RowFile, RowWriter
 from graphsage.graph.external.size import shown_size
+from graphsage.graph.storage import checked_files
 
 BUCKETS = 128
 CODE_BYTES = 32  # of memory for an edge while its bucket is sorted
@@ -145,7 +146,9 @@ class CsrFiles:
 
     @classmethod
     def open(cls, folder: Path) -> "CsrFiles":
-        return cls(RowFile(folder / "indptr.npy"), RowFile(folder / "indices.npy"))
+        """With the checksums of a graph folder; its capped form has none."""
+        files = checked_files(folder) if (folder / "graph.json").exists() else {}
+        return cls(*(RowFile(folder / f"{name}.npy", files.get(name)) for name in ("indptr", "indices")))
 
     @property
     def num_nodes(self) -> int:

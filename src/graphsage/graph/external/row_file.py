@@ -3,22 +3,38 @@
 import os
 import zlib
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from graphsage.checksummed_blocks import CheckedFile
 from graphsage.errors import DataError
 
 Array = npt.NDArray[Any]
 _CHUNK = 1 << 24  # bytes
+# What NumPy raises for a damaged header, which it parses as Python.
+HEADER_ERRORS = (
+    ValueError,
+    EOFError,
+    OSError,
+    SyntaxError,
+    TypeError,
+    KeyError,
+    TokenError,
+    RecursionError,
+    MemoryError,
+)
 
 
 class RowFile:
-    """The rows (first axis) of an `.npy` file."""
+    """The rows (first axis) of an `.npy` file. With `checked`, blocks are verified before they are first read."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, checked: CheckedFile | None = None) -> None:
+        self.path, self._checked = path, checked
+        if path.exists() and not path.is_file():
+            raise DataError(f"{path} is no file")  # a FIFO would block
         self.shape: tuple[int, ...]
         self.dtype: np.dtype[Any]
         try:
@@ -29,7 +45,7 @@ class RowFile:
                 self._start = file.tell()
         except FileNotFoundError:
             raise DataError(f"{path} does not exist") from None
-        except (ValueError, EOFError, OSError) as error:
+        except HEADER_ERRORS as error:
             raise DataError(f"{path} is not a whole .npy file ({error}); write it again") from error
         if self.dtype.hasobject or not self.shape or (fortran and len(self.shape) > 1):
             raise DataError(f"{path} holds {self.dtype} of shape {self.shape}, which cannot be read row by row")
@@ -46,6 +62,8 @@ class RowFile:
         rows = np.empty((stop - start, *self.shape[1:]), self.dtype)
         view = _bytes(rows)
         done, place = 0, self._start + start * self.row_bytes
+        if self._checked is not None:
+            self._checked.check(place, place + len(view))
         with self.path.open("rb", buffering=0) as file:
             while done < len(view):
                 count = os.preadv(file.fileno(), [view[done:]], place + done)

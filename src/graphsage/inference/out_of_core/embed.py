@@ -24,6 +24,7 @@ from graphsage.inference.out_of_core.infer import infer_block
 from graphsage.inference.out_of_core.plan import PROCESS_BYTES, Budget, plan_stages
 from graphsage.inference.out_of_core.row_sources import CHUNK_ROWS, BlockRows
 from graphsage.inference.out_of_core.work import (
+    INPUTS,
     WorkFolder,
     graph_identity,
     locked,
@@ -148,6 +149,8 @@ def _prepared(
         }
         if not begun:
             shutil.rmtree(folder / "model", ignore_errors=True)
+            for name in INPUTS:  # left by a command that was killed, perhaps of another model
+                (folder / name).unlink(missing_ok=True)
             bundle.rename(folder / "model")
     if begun:
         return _continued(WorkFolder.open(folder), purpose, graph, each)
@@ -197,6 +200,7 @@ def _continued(found: WorkFolder, purpose: dict[str, Any], graph: Path, each: in
             f"{found.folder} was begun with {shown_size(found.worker_bytes)} for each worker, now there "
             f"are {shown_size(each)}; give as much as then, or delete it to begin anew"
         )
+    found.verify_inputs()
     if found.graph != graph:  # the same graph in another place
         raise DataError(f"{found.folder} was begun with the graph in {found.graph}; continue with that")
     return found

@@ -9,11 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from graphsage.checksummed_blocks import CheckedFile
 from graphsage.errors import DataError
 from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.execution.rows_first import RowsFirst, rows_first
 from graphsage.graph.external.csr import CsrFiles
 from graphsage.graph.external.row_file import RowFile
+from graphsage.graph.storage import checked_files
 from graphsage.inference.bundle import load_bundle
 from graphsage.inference.embed import exact_keys
 from graphsage.inference.out_of_core.edges import block_runs
@@ -37,7 +39,8 @@ def infer_block(folder: Path, stage: int, block: int) -> Path:
 def _opened(folder: Path, moment: int) -> "Opened":
     """`moment`, when the plan was written, keeps a plan that was replaced from being used."""
     work = WorkFolder.open(folder)
-    return Opened(work, load_bundle(folder / "model").encoder.eval(), CsrFiles.open(work.adjacency))
+    encoder = load_bundle(folder / "model").encoder.eval()
+    return Opened(work, encoder, CsrFiles.open(work.adjacency), checked_files(work.graph))
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Opened:
     work: WorkFolder
     encoder: Encoder
     adjacency: CsrFiles
+    files: dict[str, CheckedFile]
+    """Arrays of the graph folder."""
 
     @torch.no_grad()
     def infer(self, stage: int, block: int) -> None:
@@ -82,7 +87,7 @@ class Opened:
         layer = self.work.stages[stage].layer
         if layer == 1:
             graph = self.work.graph
-            features = RowFile(graph / "features.npy") if (graph / "features.npy").exists() else None
+            features = RowFile(graph / "features.npy", self.files["features"]) if "features" in self.files else None
             path = self.work.folder / STRUCTURE
             return InputRows(self.encoder, features, RowFile(path) if path.exists() else None)
         return self.rows_of(

@@ -15,6 +15,8 @@ import numpy as np
 import torch
 
 from graphsage.atomic import atomic_file, writing
+from graphsage.checksummed_blocks import CheckedFile, FileSums, sums_of
+from graphsage.checksummed_json import read_checksummed, write_checksummed
 from graphsage.errors import DataError, OutputError
 from graphsage.features.structure import Structure
 from graphsage.file_lock import FileLock, lock_folder
@@ -26,12 +28,14 @@ from graphsage.graph.storage import load_array
 from graphsage.inference.bundle import read_config
 from graphsage.inference.fingerprint import sampled_fingerprint
 from graphsage.inference.out_of_core.plan import Stage
+from graphsage.regular_files import is_regular, read_json
 
 FORMAT = 3  # 3: features by edges are in structure.npy
 _PATHS, _PLAIN = ("graph", "adjacency"), ("purpose", "seed", "worker_bytes")  # in work.json
 _KEYS = 1 << 20  # keys computed at once
 _EDGES = 1 << 20  # neighbors read at once
 STRUCTURE = "structure.npy"
+INPUTS = ("keys.npy", STRUCTURE, "capped/indptr.npy", "capped/indices.npy")  # made before the first block
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,9 @@ class WorkFolder:
     def open(cls, folder: Path) -> "WorkFolder":
         path = folder / "work.json"
         try:
-            about = json.loads(path.read_text(encoding="utf-8"))
-            if about["format"] != FORMAT:
+            if read_json(path)["format"] != FORMAT:
                 raise DataError(f"{folder} has the work of another version of graphsage; delete it to begin anew")
+            about = read_checksummed(path, DataError, f"delete {folder} to begin anew")
             facts: dict[str, Any] = {name: about[name] for name in _PLAIN}
             facts |= {name: Path(about[name]) for name in _PATHS}
             stages = tuple(Stage.from_dict(stage) for stage in about["stages"])
@@ -71,9 +75,19 @@ class WorkFolder:
             **{name: str(getattr(self, name)) for name in _PATHS},
             **{name: getattr(self, name) for name in _PLAIN},
             "stages": [stage.as_dict() for stage in self.stages],
+            "inputs": {name: sums_of(self.folder / name).as_json() for name in INPUTS if (self.folder / name).exists()},
         }
-        with atomic_file(self.folder / "work.json") as temporary:
-            temporary.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        write_checksummed(self.folder / "work.json", about)
+
+    def verify_inputs(self) -> None:
+        """Refuse work whose keys, structure or capped lists are not those that it was begun with."""
+        advice = f"delete {self.folder} to begin anew"
+        known = read_checksummed(self.folder / "work.json", DataError, advice)["inputs"]
+        for name in INPUTS:
+            if name in known:
+                CheckedFile(self.folder / name, FileSums.from_json(known[name]), DataError, advice).check()
+            elif (self.folder / name).exists():
+                raise DataError(f"{self.folder / name} is no file of this work; {advice}")
 
     def block(self, stage: int, block: int) -> Path:
         return self.folder / self.stages[stage].name / f"{block:05d}.npy"
@@ -90,9 +104,10 @@ class WorkFolder:
 
     def _noted(self, stage: int, block: int) -> dict[str, Any] | None:
         try:
-            note: dict[str, Any] = json.loads(self.note(stage, block).read_text(encoding="utf-8"))
-            whole = self.block(stage, block).stat().st_size == note["bytes"]
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            note = read_checksummed(self.note(stage, block))
+            path = self.block(stage, block)
+            whole = is_regular(path) and path.stat().st_size == note["bytes"]
+        except (FileNotFoundError, ValueError, KeyError, TypeError):  # a DataError is a ValueError
             return None
         return note if whole else None
 
@@ -102,10 +117,19 @@ class WorkFolder:
         for stage in range(len(self.stages)):
             for block in range(self.stages[stage].blocks):
                 note = self._noted(stage, block)
-                if note is not None and RowFile(self.block(stage, block)).checksum() != note["crc32"]:
+                if note is not None and not self._is_as_written(stage, block, note):
                     self.note(stage, block).unlink()
                     bad += 1
         return bad
+
+    def _is_as_written(self, stage: int, block: int, note: dict[str, Any]) -> bool:
+        about = self.stages[stage]
+        try:
+            file = RowFile(self.block(stage, block))
+            shaped = file.dtype == np.dtype(about.type) and file.shape == (note["rows"], about.width)
+            return shaped and file.checksum() == note["crc32"]
+        except DataError:
+            return False
 
     @contextmanager
     def writing_block(self, stage: int, block: int) -> Iterator[RowWriter]:
@@ -116,8 +140,7 @@ class WorkFolder:
             with RowWriter(temporary, about.type, (about.width,)) as writer:
                 yield writer
             note = {"rows": writer.count, "bytes": temporary.stat().st_size, "crc32": writer.checksum}
-        with atomic_file(self.note(stage, block)) as temporary:
-            temporary.write_text(json.dumps(note) + "\n", encoding="utf-8")
+        write_checksummed(self.note(stage, block), note)
 
 
 def locked(folder: Path) -> FileLock:
@@ -133,7 +156,7 @@ _READ = ("indptr", "indices", "features", "ids", "ids_text", "ids_offsets")
 def graph_identity(folder: Path) -> dict[str, Any]:
     """Size, moment of writing, and a checksum of 64 pieces of each array that inference reads."""
     try:
-        about = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
+        about = read_json(folder / "graph.json", most=1 << 30)
         arrays = {name: sampled_fingerprint(folder / f"{name}.npy") for name in _READ if name in about["arrays"]}
         return {
             "nodes": about["nodes"],
