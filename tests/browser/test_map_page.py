@@ -285,3 +285,13 @@ def test_every_control_has_a_name(page: Any) -> None:
         .map((each) => each.outerHTML)""")
     assert nameless == []
     assert page.get_attribute("#map", "aria-label").startswith("Map of ")
+
+
+def test_numbers_of_a_regression_are_shown(page: Any) -> None:
+    answer = {"id": "node-1", "attributes": {}, "label": None, "degree": 0, "neighbors": []}
+    values = {"price": 3.5, "weight": 12}
+    page.route("**/v1/nodes/*", lambda route: route.fulfill(json={**answer, "prediction": {"values": values}}))
+    page.fill("#search", "node-1")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#chosen")
+    assert "Predictionprice3.5weight12" in page.text_content("#details")

@@ -330,7 +330,7 @@ async function submit(event) {
       state.awaited = node.id;
       $("added").textContent = "Stored; it lands in a moment.";
     } else {
-      const guess = state.model.classes.length ? (await api.predict(node)).results[0] : null;
+      const guess = state.model.classes.length + state.model.targets.length ? (await api.predict(node)).results[0] : null;
       const near = await api.nearest({ node });
       state.chosen = null;
       showTry($("details"), guess, near, choose);
