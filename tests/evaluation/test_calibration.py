@@ -33,12 +33,12 @@ def drawn(seed: int, nodes: int = 60, classes: int = 4, spread: float = 3.0) -> 
 
 
 def test_the_calibration_error_by_hand() -> None:
-    """Two intervals of four: 0.6 and 0.7 (one right), 0.9 twice (both right). (2 |0.65 - 0.5| + 2 |0.9 - 1|) / 4."""
-    p = np.array([[0.6, 0.4], [0.7, 0.3], [0.9, 0.1], [0.1, 0.9]])
-    found = reliability(np.array([0, 1, 0, 1]), p, bins=4)
-    assert [each.count for each in found] == [2, 2]
+    """Two intervals of four: 0.6, 0.7 (one right) and 0.9, 0.9, 0.95 (all right)."""
+    p = np.array([[0.6, 0.4], [0.7, 0.3], [0.9, 0.1], [0.1, 0.9], [0.05, 0.95]])
+    found = reliability(np.array([0, 1, 0, 1, 1]), p, bins=4)
+    assert [each.count for each in found] == [2, 3]
     assert [each.right for each in found] == [0.5, 1.0]
-    assert calibration_error(found) == pytest.approx((2 * 0.15 + 2 * 0.1) / 4)
+    assert calibration_error(found) == pytest.approx((2 * 0.15 + 0.25) / 5)
 
 
 def test_the_calibration_error_of_labels_by_hand() -> None:
