@@ -131,6 +131,9 @@ def test_the_description_of_the_api_can_be_read(page: Any, address: str) -> None
     page.wait_for_selector("details summary code")
     paths = page.locator("details summary code").all_text_contents()
     assert {"/v1/embed", "/v1/predict", "/v1/search", "/v1/nodes", "/v1/edges", "/healthz"} <= {*paths}
+    shown = page.locator("pre").all_text_contents()
+    assert shown
+    assert not any("{}" in text for text in shown), "a field without a type"
 
 
 def test_a_search_finds_words_of_the_text_and_says_when_nothing_matches(page: Any) -> None:

@@ -3,11 +3,15 @@
 import { element } from "/static/panel.js";
 
 function resolved(schema, all, depth = 0) {
-  if (!schema || depth > 5) return {};
+  if (!schema || depth > 12) return "…";
   if (schema.$ref) return resolved(all[schema.$ref.split("/").pop()], all, depth + 1);
-  if (schema.oneOf) return schema.oneOf.map((each) => resolved(each, all, depth + 1));
-  if (schema.anyOf) return schema.anyOf.map((each) => resolved(each, all, depth + 1));
-  if (schema.type === "array") return [resolved(schema.items, all, depth + 1)];
+  const choices = schema.oneOf || schema.anyOf;
+  if (choices) {
+    const each = choices.map((choice) => resolved(choice, all, depth + 1)).filter((choice) => choice !== "null");
+    if (each.every((choice) => typeof choice === "string")) return each.concat(schema.description || []).join(" | ");
+    return each.length === 1 ? each[0] : { "one of": each };
+  }
+  if (schema.type === "array" && schema.items) return [resolved(schema.items, all, depth + 1)];
   if (schema.properties) {
     return Object.fromEntries(Object.entries(schema.properties).map(([name, each]) =>
       [name + ((schema.required || []).includes(name) ? "" : "?"), resolved(each, all, depth + 1)]));
@@ -17,7 +21,7 @@ function resolved(schema, all, depth = 0) {
 
 function route(path, method, said, all) {
   const parts = [element("summary", {}, element("span", { class: "method" }, method.toUpperCase()),
-    element("code", {}, path), ` ${said.summary || ""}`), element("p", {}, said.description || "")];
+    element("code", {}, path), ` ${said.summary || ""}`), element("p", {}, (said.description || "").replaceAll("`", ""))];
   for (const each of said.parameters || []) {
     parts.push(element("p", {}, element("code", {}, each.name), ` in the ${each.in}`));
   }
