@@ -162,6 +162,7 @@ async def soak(server: Server, mixed: list[Mixed], minutes: float, rate: float) 
                     "memory_mb": round(memory[-1][1], 1),
                     "requests": len(flat),
                     **quantiles(flat),
+                    "errors": sum(errors.values()),
                     "graph": stats.get("graph"),
                 }
             )

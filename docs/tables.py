@@ -152,6 +152,58 @@ def serve_faults() -> str:
     return table("fault | seen | aim", rows)
 
 
+def serve_large_changes() -> str:
+    record = result("serve/large-changes")
+    rows = (
+        (
+            f"`--cap {kind}`",
+            f"{seen['longest_read_ms']} ms",
+            f"{max(seen['apply_s'])} s",
+            f"{seen['reopen_cpu_s']} s",
+        )
+        for kind, seen in record["caps"].items()
+    )
+    header = (
+        "four changes of 256 nodes with 500 edges each | longest wait of a read | slowest change | "
+        "processor time of a restart"
+    )
+    return table(header, rows) + f"\n\nMeasured {surroundings(record['surroundings'])}."
+
+
+def serve_slow_clients() -> str:
+    record = result("serve/slow-clients")
+    rows = (
+        (
+            seen["about"],
+            f"{seen['p50_ms']} ms",
+            f"{seen['p99_ms']} ms",
+            "" if name == "quiet" else f"{seen['p99_to_quiet']}",
+            f"{sum(seen['errors'].values())} of {seen['requests']}",
+            f"{seen['health']['ok']} of {seen['health']['asked']}",
+        )
+        for name, seen in record["clients"].items()
+        if name != "memory_mb"
+    )
+    where = f"\n\nMeasured {surroundings(record['surroundings'])}."
+    return table("beside the well-behaved clients | p50 | p99 | p99 to quiet | errors | health ok", rows) + where
+
+
+def serve_refusal() -> str:
+    record = result("serve/slow-clients")["refusal"]
+    rows = (
+        (
+            f"refused {name.replace('_', ' ')}",
+            f"{seen['cpu_ms_per_refusal']} ms",
+            f"{seen['goodput_share']:.0%}",
+            f"{seen['rejected_p50_ms']} ms",
+            f"{seen['accepted_p99_ms']} ms",
+        )
+        for name, seen in record.items()
+    )
+    header = "640 clients | processor time of a refusal | goodput, share of capacity | rejected p50 | accepted p99"
+    return table(header, rows)
+
+
 def serve_sizing() -> str:
     header = "nodes | disk | memory | open | new node alone | new node, 32 at a time | compaction | search"
     rows = (
@@ -374,6 +426,9 @@ TABLES: dict[str, Callable[[], str]] = {
         small_graphs,
         serve_load,
         serve_faults,
+        serve_large_changes,
+        serve_slow_clients,
+        serve_refusal,
         serve_sizing,
         bench_cpu,
         bench_gpu,
