@@ -14,6 +14,7 @@ METHODS = ("auto", "pca", "tsne")
 NAMES = {"pca": "principal components", "tsne": "t-SNE"}
 NEAREST = 5
 TSNE_NODES = 50_000  # t-SNE lays out a sample of larger graphs; each other node is placed among its nearest
+_THREADED = 2_000  # nodes up to which threads of t-SNE mostly wait for each other
 _COMPONENTS = 50  # of which t-SNE reads the neighbors
 
 
@@ -66,7 +67,7 @@ def _tsne(components: npt.NDArray[Any], n_jobs: int, stop: Callable[[], bool]) -
     start = components[:, :2].astype(np.float64)
     fitted = TSNE(
         perplexity=min(30.0, max(1.0, (len(start) - 1) / 4)),
-        n_jobs=n_jobs,
+        n_jobs=n_jobs if len(start) > _THREADED else 1,
         random_state=0,
         initialization=start / (start[:, 0].std() + 1e-12) * 1e-4,
         negative_gradient_method="fft" if len(start) > 10_000 else "bh",
