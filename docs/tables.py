@@ -144,6 +144,12 @@ def serve_faults() -> str:
             ", ".join(f"{count} x {name}" for name, count in soak["errors"].items()) or "no errors",
             "none",
         ),
+        (
+            f"deleted nodes in {soak['searches_after_a_deletion']:,} searches after one of "
+            f"{soak['deleted_nodes']:,} deletions",
+            f"{soak['errors'].get('search returned a deleted node', 0)}",
+            "0",
+        ),
         ("memory slope meanwhile", f"{soak['memory_slope_mb_per_minute']} MB per minute", "below 1"),
         ("kills measured", surroundings(crash["surroundings"]), ""),
         ("requests measured", surroundings(fuzz["surroundings"]), ""),
@@ -202,6 +208,20 @@ def serve_refusal() -> str:
     )
     header = "640 clients | processor time of a refusal | goodput, share of capacity | rejected p50 | accepted p99"
     return table(header, rows)
+
+
+def serve_commits() -> str:
+    record = result("serve/commits")
+    rows = (
+        (
+            row["about"],
+            *(f"{row[what]['ratio']}" for what in ("p50_ms", "p99_ms", "nodes_per_second", "cpu_ms_per_node")),
+        )
+        for row in record["rows"].values()
+    )
+    old, new = (record["commits"][name][:7] for name in ("old", "new"))
+    where = f"\n\n{new} against {old}, phases alternating; {surroundings(record['surroundings'])}."
+    return table("new / old | p50 | p99 | nodes per second | processor time of a node", rows) + where
 
 
 def serve_sizing() -> str:
@@ -429,6 +449,7 @@ TABLES: dict[str, Callable[[], str]] = {
         serve_large_changes,
         serve_slow_clients,
         serve_refusal,
+        serve_commits,
         serve_sizing,
         bench_cpu,
         bench_gpu,

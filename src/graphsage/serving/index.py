@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -279,17 +279,34 @@ class IndexUpdater:
 
     def _put(self, index: SearchIndex, model: ServedModel, ids: list[str]) -> dict[str, Answer]:
         """Put nodes into an index, or remove those that do not exist or have no vector; return the others' answers."""
-        jobs = {id: Job([id], predict=True, model=model, look=partial(_label, id=id)) for id in ids}
-        for job in jobs.values():
-            self._batcher.submit(job)
-        made: dict[str, Answer] = {}
-        for id, job in jobs.items():
-            try:
-                made[id] = job.done.result()
+        with self._live.reading() as (overlay, _):
+            known = [id for id in ids if overlay.find(id) is not None]
+        made = self._answers(model, known) if known else {}
+        for id in ids:
+            if id in made:
                 index.put(id, made[id].z[0].numpy())
-            except (Problem, DataError):  # it was deleted, or its features overflow
+            else:
                 index.remove(id)
         return made
+
+    def _answers(self, model: ServedModel, ids: list[str]) -> dict[str, Answer]:
+        try:
+            job = Job(ids, predict=True, model=model, look=partial(_labels, ids=ids))
+            answer = self._batcher.submit(job).result()
+        except (Problem, DataError):  # one was deleted, or its features overflow
+            if len(ids) == 1:
+                return {}
+            return {id: each for one in ids for id, each in self._answers(model, [one]).items()}
+        outputs = answer.outputs
+        return {
+            id: replace(
+                answer,
+                z=answer.z[at : at + 1],
+                outputs=None if outputs is None else outputs[at : at + 1],
+                seen=answer.seen[at],
+            )
+            for at, id in enumerate(ids)
+        }
 
     def _refresh(self) -> bool:
         with self._guard:
@@ -327,9 +344,9 @@ class IndexUpdater:
             give_back()
 
 
-def _label(overlay: Overlay, _: ServedModel, id: str) -> int | tuple[int, ...] | None:
-    row = overlay.find(id)
-    return None if row is None else overlay.label_of(row)
+def _labels(overlay: Overlay, _: ServedModel, ids: list[str]) -> list[int | tuple[int, ...] | None]:
+    rows = (overlay.find(id) for id in ids)
+    return [None if row is None else overlay.label_of(row) for row in rows]
 
 
 @torch.no_grad()
