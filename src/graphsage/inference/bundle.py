@@ -35,7 +35,7 @@ from graphsage.version import __version__
 if TYPE_CHECKING:
     from graphsage.inference.model import Model
 
-FORMAT = 4  # 4: config.json has a checksum of itself, and limits of features
+FORMAT = 5  # 5: structural features, known labels, calibration, regression
 _FILES = ("model.safetensors", "features.json", "features.safetensors")
 _ADVICE = "copy the run again, or train the model again"
 _PLAIN = (
