@@ -163,3 +163,14 @@ def test_a_folder_that_is_not_ours_stays(tmp_path: Path) -> None:
     with atomic_folder(target, lambda path: (path / "mine").exists()) as place:
         (place / "other").touch()
     assert [path.name for path in target.iterdir()] == ["other"]
+
+
+def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> None:
+    left = [tmp_path / name for name in (".z.npy.abc.part.npy", ".z.npy.new.part.npy", ".other.npy.abc.part.npy")]
+    for path in left:
+        path.write_text("half")
+    for path in (left[0], left[2]):
+        os.utime(path, (0, 0))
+    with atomic_file(tmp_path / "z.npy") as place:
+        put(place, "whole")
+    assert [path.exists() for path in left] == [False, True, True]

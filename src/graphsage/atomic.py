@@ -1,26 +1,31 @@
 """Files and folders are written atomically: under a temporary name in the same folder, then renamed."""
 
+import glob
 import logging
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from graphsage.errors import OutputError
 
 _log = logging.getLogger("graphsage")
 _warned: set[Path] = set()
+ABANDONED = 24 * 3600.0  # seconds since the last change of a temporary file after which its process counts as killed
 
 
 @contextmanager
 def atomic_file(path: str | Path, mode: int = 0o644) -> Iterator[Path]:
     """Yield a temporary path in the same folder; it replaces `path` when the block ends without an error. Until then
-    only its owner can read it."""
+    only its owner can read it. A killed process leaves its temporary file; the next one to write `path` removes those
+    older than a day."""
     path = Path(path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(path)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=f".part{path.suffix}", dir=path.parent)
         os.close(handle)
         temporary = Path(name)
@@ -69,6 +74,13 @@ def make_folder(path: str | Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
+
+
+def _remove_abandoned(path: Path) -> None:
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part{glob.escape(path.suffix)}"):
+        with suppress(OSError):  # another process may have removed it
+            if left.is_file() and time.time() - left.stat().st_mtime > ABANDONED:
+                left.unlink()
 
 
 def _swap(new: Path, path: Path) -> None:

@@ -30,13 +30,15 @@ class Oven:
     """Move the air."""
     name: str | None = None
     """What it is called."""
+    salt: str | None = None
+    """Brand of the salt. Unset: none."""
     spices: tuple[str, ...] = ()
     """Spices; may be repeated."""
     lamp: bool = False
     """Not an option below."""
 
 
-NAMES = ("heat", "shelves", "minutes", "fan", "name", "spices")
+NAMES = ("heat", "shelves", "minutes", "fan", "name", "salt", "spices")
 
 
 def baked(*words: str) -> dict[str, Any]:
@@ -64,6 +66,7 @@ def test_a_field_is_an_option_with_its_docstring_type_and_default(
         "--minutes N|none Time; none bakes on. [default: 40]",
         "--fan --no-fan Move the air. [default: on]",
         "--name NAME What it is called. [default: unset]",
+        "--salt NAME Brand of the salt. Unset: none.",
         "--spices NAME Spices; may be repeated.",
     } <= lines
     assert not any("lamp" in line for line in lines)

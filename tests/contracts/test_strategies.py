@@ -105,6 +105,14 @@ def minibatch(graph: Graph, targets: Tensor, depth: int, how: str, seed: int) ->
     return sample_minibatch(graph, targets, [3, 2, 2][:depth], keys, redraw=how == "redrawn").neighborhoods
 
 
+def assert_close(found: list[Tensor | None], plain: list[Tensor | None]) -> None:
+    """Equal but for rounding, which is relative to the largest number of a tensor: scaling short rows to length 1 makes
+    large gradients whose parts cancel."""
+    for a, b in zip(found, plain, strict=True):
+        largest = 1.0 if b is None or not b.numel() else max(1.0, float(b.abs().max()))
+        torch.testing.assert_close(a, b, atol=2e-5 * largest, rtol=1e-4)
+
+
 def outcome(encoder: Encoder, compute: Callable[[], Tensor], training: bool) -> list[Tensor | None]:
     """z, and the gradients of all parameters after a random one is sent back."""
     encoder.train(training)
@@ -138,7 +146,7 @@ def test_a_fast_encoder_equals_the_plain_one(
     for _ in range(2):  # the second time in buffers that were used before, and hold NaN
         fast.buffers.next_step()
         found = outcome(encoder, lambda: fast(tables, neighborhoods), training)
-        torch.testing.assert_close(found, plain, atol=2e-5, rtol=1e-4)
+        assert_close(found, plain)
 
 
 @every_device
@@ -151,7 +159,7 @@ def test_a_fast_encoder_takes_the_neighborhoods_of_a_whole_graph(device: str, na
     x, hoods = normal(1, 5, WIDTH).to(device), whole_graph(graph, 2)
     plain = outcome(encoder, lambda: encoder(x, hoods), training)
     found = outcome(encoder, lambda: FastEncoder(encoder)([x], hoods), training)
-    torch.testing.assert_close(found, plain, atol=2e-5, rtol=1e-4)
+    assert_close(found, plain)
 
 
 @every_device

@@ -22,6 +22,16 @@ def layer_of(name: str, *, hidden: int | None = None, normalize: bool = False, c
     return SageLayer(IN, OUT, aggregator, combine=combine, activation=True, normalize=normalize, bias=False)
 
 
+def test_a_layer_is_the_papers_unless_told_otherwise() -> None:
+    aggregator = aggregator_named("mean")(IN, None)
+    layer, x = SageLayer(IN, OUT, aggregator).train(), normal(0, 5, IN)
+    graph = Graph.from_edges([[0, 1], [1, 2], [2, 3]], num_nodes=5)
+    assert [name for name, _ in layer.named_parameters()] == ["weight.weight"]
+    joined = torch.cat([x, aggregator(x, whole_graph(graph, 1)[0][0])], dim=1)
+    expected = torch.nn.functional.normalize(torch.relu(joined @ layer.weight.weight.t()), dim=1)
+    torch.testing.assert_close(run(layer, graph, x), expected)
+
+
 def run(layer: SageLayer, graph: Graph, x: torch.Tensor) -> torch.Tensor:
     z: torch.Tensor = layer(x, whole_graph(graph, 1, torch.arange(graph.num_nodes))[0][0])
     return z

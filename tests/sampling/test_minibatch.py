@@ -12,7 +12,12 @@ from graphsage.errors import ConfigError
 from graphsage.graph.graph import Graph
 from graphsage.kernels.neighborhood import Hoods, Minibatch
 from graphsage.kernels.random import Stream
-from graphsage.sampling.minibatch import SamplingConfig, sample_minibatch
+from graphsage.sampling.minibatch import (
+    LARGEST_SAMPLE,
+    SamplingConfig,
+    sample_minibatch,
+    whole_minibatch,
+)
 from graphsage.training.config import Config
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
@@ -38,6 +43,48 @@ def trees(batch: Minibatch) -> list[object]:
         return int(batch.rows[row]), itself, [tree(k - 1, u) for u in neighbors]
 
     return [tree(len(batch.neighborhoods), row) for row in range(batch.neighborhoods[-1][0].num_rows)]
+
+
+class Renumbered:
+    """A graph whose `csr_of` returns a CSR of the asked nodes alone, as graphs under an overlay do."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.num_nodes = graph, graph.num_nodes
+
+    def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        flat, offsets = self.graph.neighbors_of(nodes)
+        return offsets, flat, torch.arange(len(nodes))
+
+    def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        return self.graph.neighbors_of(nodes)
+
+
+@given(graphs(directed=None), SIZES, SEEDS, st.booleans())
+def test_rows_of_a_csr_need_not_be_the_numbers_of_the_nodes(
+    graph: Graph, sizes: list[int], seed: int, redraw: bool
+) -> None:
+    targets = torch.arange(graph.num_nodes).flip(0)
+    keys = Stream(seed, "test").keys(targets)
+    direct, renumbered = (sample_minibatch(view, targets, sizes, keys, redraw) for view in (graph, Renumbered(graph)))
+    assert trees(direct) == trees(renumbered)
+    for mine, others in zip(direct.neighborhoods[0], renumbered.neighborhoods[0], strict=True):
+        assert torch.equal(mine.index, others.index)
+
+
+def test_a_batch_with_too_many_nodes_below_stops_at_the_iteration_that_reads_all() -> None:
+    """Node 0 of a star needs all 5 nodes below; a limit of 5 allows them, and one of 4 does not."""
+    graph = star(4)
+
+    def layers(most: float) -> int:
+        return len(whole_minibatch(graph, torch.tensor([0]), 3, lambda rows, k: rows, most).neighborhoods)
+
+    assert [layers(most) for most in (5, 4, 0)] == [3, 1, 1]
+
+
+def test_the_largest_sample_is_allowed() -> None:
+    assert SamplingConfig(sample_sizes=(LARGEST_SAMPLE,)).sample_sizes == (LARGEST_SAMPLE,)
+    with pytest.raises(ConfigError, match="at most"):
+        SamplingConfig(sample_sizes=(LARGEST_SAMPLE + 1,))
 
 
 def slow_tree(neighbors: dict[int, list[int]], sizes: list[int], v: int, key: int, k: int) -> object:

@@ -67,6 +67,18 @@ def test_cells_of_a_label_column_are_names_of_classes(cells: list[object], names
     assert found.numbers.tolist() == numbers
 
 
+@pytest.mark.parametrize(
+    ("first", "count", "remarked"), [(1999, 20, True), (0, 20, False), (1, 5, False), (-3, 7, True)]
+)
+def test_integers_that_are_not_numbered_like_classes_are_remarked(first: int, count: int, remarked: bool) -> None:
+    years = plain(pa.array(list(range(first, first + count)) * 3))
+    remarks = read_labels(years, "year").remarks
+    assert [f"each of the {count} numbers from {first} to {first + count - 1}" in each for each in remarks] == (
+        [True] if remarked else []
+    )
+    assert read_labels(years, "year", label_type="class").remarks == ()
+
+
 def test_the_label_type_decides_how_cells_with_a_separator_are_read() -> None:
     cells = plain(pa.array(["p;q", "q", "r", ""]))
     mixed = read_labels(cells, "kind")

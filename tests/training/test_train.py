@@ -152,9 +152,11 @@ def test_resuming_with_other_settings_is_refused(tmp_path) -> None:
     graph = planted_graph()
     split = planted_split(graph)
     gs.train(graph, split, out=tmp_path, **SMALL)
-    with pytest.raises(BundleError, match="other settings"):
-        gs.train(graph, split, out=tmp_path, resume=True, **{**SMALL, "lr": 0.5})
-    with pytest.raises(BundleError, match="other settings"):
+    with pytest.raises(
+        BundleError, match=r"other settings \(lr was [0-9.]+ and is now 0.5; sample_sizes was [0-9,]+ and"
+    ):
+        gs.train(graph, split, out=tmp_path, resume=True, **{**SMALL, "lr": 0.5, "sample_sizes": (7, 3)})
+    with pytest.raises(BundleError, match="other data; resume"):
         gs.train(planted_graph(seed=3), split, out=tmp_path, resume=True, **SMALL)
     (tmp_path / FILE).write_bytes(b"broken")
     with pytest.raises(BundleError, match="damaged"):

@@ -165,7 +165,7 @@ def with_settings(
             help=docs[field.name],
             rich_help_panel=panel,
             metavar=(metavars or {}).get(field.name, metavar),
-            show_default=(defaults or {}).get(field.name) or shown(field.default) or False,
+            show_default=(defaults or {}).get(field.name) or _default(field.default, docs[field.name]),
             autocompletion=_completion(known) if known else None,
         )
         annotation: Any = Annotated[str | None, made_option]
@@ -210,6 +210,11 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return ",".join(map(shown, value)) if isinstance(value, tuple) else f"{value:g}" if value == 0 else str(value)
+
+
+def _default(value: Any, doc: str) -> str | bool:
+    """The default beside a field's help text, unless that says what the option does if it is unset."""
+    return False if value is None and "Unset:" in doc else shown(value) or False
 
 
 def shown_by(values: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

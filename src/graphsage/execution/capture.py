@@ -198,12 +198,15 @@ def captured(graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream | None = Non
 
     torch keeps a cuBLAS workspace per stream. A captured one must come from the graph's own memory and be dropped with
     it; otherwise it holds gigabytes after the graph is gone. So all workspaces are dropped before and after.
+    If the block fails, `torch.cuda.graph` leaves its stream as the current one; the old one is made current again.
     """
+    before = torch.cuda.current_stream()
     torch._C._cuda_clearCublasWorkspaces()
     try:
         with torch.cuda.graph(graph, stream=stream):
             yield
     finally:
+        torch.cuda.set_stream(before)
         torch._C._cuda_clearCublasWorkspaces()
 
 

@@ -112,7 +112,21 @@ class Classes:
 
     @property
     def remarks(self) -> list[str]:
-        return _like_missing(self.name, self._codes)
+        return [*_like_missing(self.name, self._codes), *self._like_numbers()]
+
+    def _like_numbers(self) -> list[str]:
+        """Integers that are not numbered from 0 or 1, as classes are, may be years."""
+        words = [word for word in self._codes if word]
+        if self.insist or not words or not all(_NUMBER.fullmatch(word) for word in words):
+            return []
+        low, high = (int(float(pick(words, key=float))) for pick in (min, max))
+        if 0 <= low <= 1:
+            return []
+        return [
+            f"column {self.name!r}: each of the {len(words):,} numbers from {low} to {high} is read as a class; to "
+            f"predict numbers give {setting('task', 'regression')} and {setting('label_type', 'number')}; if they are "
+            f"classes, give {setting('label_type', 'class')}"
+        ]
 
     def _refuse_measurements(self, names: Sequence[str]) -> None:
         """Numbers are measurements if one has a fraction, or if many have gaps or occur a few times each."""

@@ -6,6 +6,7 @@ Random draws depend only on the seed and the step number, so weights, Adam's mom
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -17,7 +18,7 @@ from graphsage.errors import BundleError, setting
 from graphsage.execution.adam import Adam
 
 FILE = "checkpoint.safetensors"
-FORMAT = "3"  # 3: the best score of any metric
+FORMAT = "4"  # 4: the settings by name
 
 
 @dataclass
@@ -40,7 +41,7 @@ class TrainingState:
 
 
 def save_checkpoint(folder: Path, module: nn.Module, optimizer: Adam, state: TrainingState, identity: str) -> None:
-    """`identity` is a digest of the run's settings and data; `read_checkpoint` refuses any other."""
+    """`identity` is JSON, the run's settings and a digest of its data; `read_checkpoint` refuses any other."""
     tensors = {f"weight.{name}": value for name, value in module.state_dict().items()}
     tensors |= {f"best.{name}": value for name, value in state.best.items()}
     for name, parameter in module.named_parameters():
@@ -65,18 +66,28 @@ def read_checkpoint(folder: Path, identity: str) -> bytes:
         load(content)
         metadata = _metadata(content)
         TrainingState(**json.loads(metadata["progress"]))
+        saved = json.loads(metadata["identity"]) if metadata["format"] == FORMAT else {}
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise BundleError(f"{path} is damaged ({error}); run without {setting('resume', True)}") from error
     if metadata.get("format") != FORMAT:
         raise BundleError(
             f"{path} has the checkpoint format of another graphsage version; run without {setting('resume', True)}"
         )
-    if metadata.get("identity") != identity:
+    asked = json.loads(identity)
+    if saved != asked:
+        old, new = saved["settings"], asked["settings"]
+        names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+        changed = [f"{setting(name)} was {_word(old.get(name))} and is now {_word(new.get(name))}" for name in names]
+        what = f"other settings ({'; '.join(changed)})" if changed else "other data"
         raise BundleError(
-            f"{path} belongs to a run with other settings or data; resume with the same ones, "
-            f"or run without {setting('resume', True)}"
+            f"{path} belongs to a run with {what}; resume with the same ones, or run without {setting('resume', True)}"
         )
     return content
+
+
+def _word(value: Any) -> str:
+    """A setting as it is written; a list as on the command line."""
+    return "unset" if value is None else ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def restore(content: bytes, module: nn.Module, optimizer: Adam) -> TrainingState:

@@ -440,14 +440,14 @@ def _chooses(config: Config, graph: Graph, split: Split) -> tuple[Config, str | 
 
 
 def _identity(config: Config, model: Model, data: TrainingData) -> str:
-    """A digest of the run's settings (except its length, unless the learning rate depends on it) and of its data."""
+    """The run's settings (without its length, unless the learning rate needs it) and a digest of its data; JSON."""
     free = {} if config.rate_needs_length else {"epochs": None, "steps": None}
     settings = {**dataclasses.asdict(config), **free}
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    digest = hashlib.sha256()
     scaler = (model.encoder.shift, model.encoder.scale)
     some = data.nodes[:: max(1, len(data.nodes) // 1024)]  # a sample, because features may be larger than memory
     rows = [table[some.to(table.device)].float() for table in data.tables]
     labels = [] if data.graph.labels is None else [data.graph.labels[data.nodes]]
     for tensor in (data.capped.indptr, data.capped.indices, data.nodes, *scaler, *rows, *labels):
         digest.update(tensor.cpu().numpy().tobytes())
-    return digest.hexdigest()
+    return json.dumps({"settings": settings, "data": digest.hexdigest()}, sort_keys=True)

@@ -34,7 +34,7 @@ CONSECUTIVE = st.tuples(st.integers(1, 4), SIZES, st.integers(0, 3), SEEDS)
 
 def consecutive(rows: int, size: int, gap: int, seed: int, device: str) -> tuple[Tensor, Consecutive]:
     present = (normal(seed, rows) > -0.5).to(device)
-    neighborhood = Consecutive(rows + gap, size, present, torch.zeros(rows, dtype=torch.int64))
+    neighborhood = Consecutive(rows + gap, size, present, torch.zeros(rows, dtype=torch.int64, device=device))
     return normal(seed + 1, rows + gap + rows * size + gap, 5).to(device), neighborhood
 
 
