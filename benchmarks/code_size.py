@@ -1,6 +1,6 @@
-"""Size of the code at two commits: files, lines and statements per folder, tests, public names and options.
+"""Size of the code at two commits: files, lines and statements per folder, tests, public names, options and targets.
 
-    python -m benchmarks.code_size OLD NEW
+    python -m benchmarks.code_size OLD NEW [--out results/code-size.json]
 
 OLD and NEW are commits, or folders such as `.`. Of each, a second column counts the same code after today's
 `ruff format`, without `# fmt: skip`, so that the lines of two commits can be compared.
@@ -15,6 +15,9 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from graphsage.experiments.record import write_result
 
 ROOT = Path(__file__).resolve().parents[1]
 Row = tuple[int, int, int]
@@ -39,7 +42,7 @@ def copied(what: str, to: Path) -> Path:
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=what, capture_output=True
         ).stdout.split(b"\0")
         for name in (each.decode() for each in named if each):
-            if name.endswith((".py", ".toml")) and (source := Path(what) / name).is_file():
+            if name.endswith((".py", ".toml", "Makefile")) and (source := Path(what) / name).is_file():
                 (to / name).parent.mkdir(parents=True, exist_ok=True)
                 (to / name).write_bytes(source.read_bytes())
         return to
@@ -72,7 +75,7 @@ def size(paths: list[Path]) -> Row:
 
 
 def counts(folder: Path) -> dict[str, int]:
-    """Test functions, public names, and options of all commands together."""
+    """Test files and functions, public names, options of all commands together, generators of docs, make targets."""
     trees = [ast.parse(path.read_text("utf-8")) for path in (folder / "tests").rglob("*.py")]
     tests = sum(
         isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
@@ -87,13 +90,22 @@ def counts(folder: Path) -> dict[str, int]:
         check=True,
     )
     names, options = map(int, asked.stdout.split())
-    return {"test functions": tests, "public names": names, "options of all commands": options}
+    makefile = (folder / "Makefile").read_text("utf-8")
+    return {
+        "test files": len(list((folder / "tests").rglob("test_*.py"))),
+        "test functions": tests,
+        "public names": names,
+        "options of all commands": options,
+        "files that generate documents": len(list((folder / "docs").rglob("*.py"))),
+        "make targets": len(re.findall(r"^[a-z-]+:.*## ", makefile, re.MULTILINE)),
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old")
     parser.add_argument("new")
+    parser.add_argument("--out", type=Path, help="also write the numbers as JSON")
     asked = parser.parse_args()
     found, numbers = [], []
     with tempfile.TemporaryDirectory() as scratch:
@@ -104,12 +116,29 @@ def main() -> None:
             formatted(folder)
             alike = dict(rows(folder))
             found.append({name: (*row[:2], written[name][1], row[2]) for name, row in alike.items()})
+    if asked.out is not None:
+        body = {side: _body(*each) for side, *each in zip(("old", "new"), found, numbers, strict=True)}
+        commits = {"commits": {"old": _revision(asked.old), "new": _revision(asked.new)}}
+        command = f"python -m benchmarks.code_size {asked.old} {asked.new}"
+        write_result(asked.out, "size of the code at two commits", command, commits | body)
     print("| folder | files | lines, formatted alike | lines as written | statements |\n" + "| --- " * 5 + "|")
     for name in {**found[0], **found[1]}:
         pairs = zip(*(side.get(name, (0, 0, 0, 0)) for side in found), strict=True)
         print(f"| {name} | " + " | ".join(f"{old:,} -> {new:,}" for old, new in pairs) + " |")
     for name, old in numbers[0].items():
         print(f"| {name} | {old:,} -> {numbers[1][name]:,} | | | |")
+
+
+def _body(folders: dict[str, tuple[int, ...]], numbers: dict[str, int]) -> dict[str, Any]:
+    columns = ("files", "lines_formatted_alike", "lines", "statements")
+    return {"folders": {name: dict(zip(columns, row, strict=True)) for name, row in folders.items()}, **numbers}
+
+
+def _revision(what: str) -> str:
+    if Path(what).is_dir():
+        return what
+    asked = subprocess.run(["git", "rev-parse", what], cwd=ROOT, capture_output=True, text=True, check=True)
+    return asked.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -42,6 +42,11 @@ def test_each_line_of_code_is_broken_once(mutants: list[mutation.Mutant]) -> Non
     ]
 
 
+@pytest.mark.parametrize(("file", "line"), mutation.EQUIVALENT)
+def test_what_is_called_equivalent_is_a_line_of_its_file(file: str, line: str) -> None:
+    assert line in {each.strip() for each in (mutation.ROOT / "src/graphsage" / file).read_text("utf-8").splitlines()}
+
+
 def test_a_mutant_differs_from_the_file_in_its_own_line(mutants: list[mutation.Mutant]) -> None:
     plain = ast.unparse(ast.parse(SOURCE)).splitlines()
     for mutant in mutants:

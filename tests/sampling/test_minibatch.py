@@ -16,6 +16,7 @@ from graphsage.sampling.minibatch import (
     LARGEST_SAMPLE,
     SamplingConfig,
     sample_minibatch,
+    whole_graph,
     whole_minibatch,
 )
 from graphsage.training.config import Config
@@ -79,6 +80,11 @@ def test_a_batch_with_too_many_nodes_below_stops_at_the_iteration_that_reads_all
         return len(whole_minibatch(graph, torch.tensor([0]), 3, lambda rows, k: rows, most).neighborhoods)
 
     assert [layers(most) for most in (5, 4, 0)] == [3, 1, 1]
+
+
+def test_whole_neighborhoods_are_those_of_seed_0_unless_one_is_given() -> None:
+    keys = [whole_graph(star(3), 1, *seed)[0][0].keys.tolist() for seed in ((), (0,), (1,))]
+    assert keys[0] == keys[1] != keys[2]
 
 
 def test_the_largest_sample_is_allowed() -> None:

@@ -35,8 +35,8 @@ class WalkPairs:
     graph: Graph
     starts: Tensor
     seed: int
-    num_walks: int = 50
-    walk_length: int = 5
+    num_walks: int
+    walk_length: int
 
     @property
     def count(self) -> int:
