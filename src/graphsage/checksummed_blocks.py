@@ -101,8 +101,13 @@ class CheckedFile:
         first, last = places // BLOCK, (places + row_bytes - 1) // BLOCK
         for extra in range(int((last - first).max()) + 1):
             wanted = np.minimum(first + extra, last)
-            for block in np.unique(wanted[~self.done[wanted]]).tolist():
+            missing = wanted[~self.done[wanted]]
+            if not len(missing):
+                continue
+            for block in np.unique(missing).tolist():
                 self.verify(block)
+            with self._guard:
+                self.whole = bool(self.done.all())
 
     def verify(self, block: int) -> bytes:
         """Read and verify a block, whether or not it was verified before; a damaged one is refused from now on."""
