@@ -7,7 +7,7 @@ condition negated, or a statement removed. A mutant exists only in the memory of
 its file run first, then those of STAGES, up to the first failure. A mutant that no test catches survives; EQUIVALENT
 names the survivors that cannot change a result, with the reason. A second pass runs each test file that was never the
 first to fail alone, on TRIED mutants that others caught, until it catches one. After new tests, `--again` judges the
-survivors once more.
+other survivors once more.
 """
 
 import argparse
@@ -86,6 +86,14 @@ EQUIVALENT = {
         "model/encoder.py",
         "for layer, hoods in zip(self.layers, neighborhoods, strict=True):",
     ): "`forward` has compared the lengths before it zips them",
+    (
+        "sampling/negatives.py",
+        "return nodes.clamp_max(len(self.cumulative) - 1)",
+    ): "a draw is below 1, so its product with the total is below the total; the limit guards against other rounding",
+    (
+        "sampling/walks.py",
+        "only_itself = (degrees == 1) & (graph.indices[first] == nodes) if graph.num_stored_edges else degrees == 0",
+    ): "without any edge no node has a degree above 0, so none starts a walk",
     (
         "model/layer.py",
         "return self.training and self.dropout > 0",
@@ -320,7 +328,9 @@ def main() -> None:
     os.chdir(ROOT)
     preload()
     if asked.again and PROGRESS.exists():
-        kept = [line for line in PROGRESS.read_text("utf-8").splitlines(keepends=True) if json.loads(line)[1]]
+        same = {key(mutant) for mutant in mutants if (mutant.file, mutant.text) in EQUIVALENT}
+        kept = PROGRESS.read_text("utf-8").splitlines(keepends=True)
+        kept = [line for line in kept if json.loads(line)[1] or json.loads(line)[0] in same]
         PROGRESS.write_text("".join(kept), "utf-8")
     begin = time.monotonic()
     failed = first_failure(None, STAGES, LIMIT_SECONDS)

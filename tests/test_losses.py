@@ -80,6 +80,13 @@ def test_softmax_loss_worked_out_by_hand() -> None:
     assert float(softmax_loss(scores, torch.tensor([1, 2]))) == pytest.approx((first + math.log(3)) / 2)
 
 
+def test_the_weight_of_a_nodes_class_multiplies_its_term() -> None:
+    scores, classes = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 3.0]]), torch.tensor([0, 1, 0])
+    each = torch.stack([softmax_loss(scores[i : i + 1], classes[i : i + 1]) for i in range(3)])
+    weights = torch.tensor([2.0, 0.5])
+    torch.testing.assert_close(softmax_loss(scores, classes, weights), (each * weights[classes]).mean())
+
+
 def test_sigmoid_loss_is_the_mean_over_nodes_and_labels() -> None:
     scores = torch.tensor([[1.0, -2.0], [0.0, 3.0]])
     truth = torch.tensor([[1, 1], [0, 1]], dtype=torch.uint8)

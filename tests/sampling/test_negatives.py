@@ -30,6 +30,13 @@ def test_a_node_of_degree_zero_is_never_drawn(degrees: list[int], seed: int) -> 
     assert bool((degree[drawn] > 0).all())
 
 
+def test_a_node_of_degree_zero_is_not_drawn_without_smoothing_either() -> None:
+    drawn = Negatives.of_degrees(torch.tensor([0, 3, 0, 1]), smoothing=0.0).draw(
+        Stream(0, "test").keys(torch.arange(200))
+    )
+    assert set(drawn.tolist()) == {1, 3}
+
+
 @given(SEEDS)
 def test_a_draw_depends_on_its_bits_only(seed: int) -> None:
     negatives = Negatives.of_degrees(torch.tensor([3, 1, 4, 1, 5]))
