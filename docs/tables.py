@@ -111,6 +111,13 @@ def serve_faults() -> str:
     crash, fuzz, soak = (result(f"serve/{name}") for name in ("crash", "fuzz", "soak"))
     kill, served, torn, again = (crash[name] for name in ("kill_9", "kill_9_over_http", "damaged_journals", "restart"))
     steps = crash["every_step"]
+    damage = result("serve/damage")
+    flips, opening = damage["bit_flips"], damage["opening"]
+    outcomes = [flips["bundle"], flips["live graph"], flips["graph folder"], damage["journal"]]
+    found = {
+        word: sum(count for each in outcomes for name, count in each.items() if name.startswith(word))
+        for word in ("WRONG", "TRACEBACK", "LOST")
+    } | {"WAL": damage["journal"]["flips"]}
 
     def seen(some: dict[str, Any]) -> str:
         return f"{some['lost'] + some['came_back']} lost, {some['half_applied']} half applied"
@@ -131,8 +138,18 @@ def serve_faults() -> str:
         ),
         (
             f"reopening {again['nodes']:,} nodes and {again['journal_rows']:,} journaled changes",
-            f"{again['seconds']} s",
+            f"{again['cpu_seconds']} s of processor time, {again['seconds']} s beside other work",
             "5 s",
+        ),
+        (
+            f"{flips['flips']:,} flipped bits in bundles, live graphs and graph folders, {found['WAL']:,} in journals",
+            f"{found['WRONG']} wrong answers, {found['TRACEBACK']} tracebacks, {found['LOST']} lost silently",
+            "0, 0, 0",
+        ),
+        (
+            f"opening {opening['nodes']:,} nodes, processor time (commit 52bbd43 alternating)",
+            f"{1000 * opening['new']['cpu_seconds']:.0f} ms ({1000 * opening['old']['cpu_seconds']:.0f} ms)",
+            "1.5 times",
         ),
         (
             f"generated requests, {fuzz['cases_asked']:,} per operation",

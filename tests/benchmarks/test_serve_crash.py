@@ -1,6 +1,7 @@
-"""Short runs of the fault tests: `serve_crash` and `serve_fuzz`."""
+"""Short runs of the fault tests: `serve_crash`, `serve_damage` and `serve_fuzz`."""
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.serve_damage import flips, journal_flips
 from graphsage.live.faults import POINTS
 
 ROOT = Path(__file__).parents[2]
@@ -37,3 +39,11 @@ def test_fifty_cases_an_operation_never_fail(tmp_path: Path) -> None:
     assert result["cases"]["POST /v1/embed"] >= 45
     answered = [name for name, answers in result["operations"].items() if "200" in answers]
     assert len(answered) >= 3, result["operations"]  # what is generated is not all refused
+
+
+def test_a_few_flipped_bits_are_refused_or_change_nothing(tmp_path: Path) -> None:
+    found = flips(tmp_path / "flips", 8, random.Random(0))
+    outcomes = {name for part in ("bundle", "live graph", "graph folder") for name in found[part]}
+    assert outcomes <= {"refused", "refused in part", "same answers"}
+    journal = journal_flips(tmp_path / "journal", 8, random.Random(0))
+    assert journal.keys() <= {"flips", "acknowledged", "refused", "all changes"}
