@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import workload
 from benchmarks.commit_worker import HOMES, ROWS, Row, find, prepare
 from benchmarks.two_commits import HEADER, judged, line_of, source_of
 from benchmarks.workload import Shape, write
@@ -69,6 +70,9 @@ def test_a_folder_is_used_in_place(tmp_path: Path) -> None:
 def graph_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("graph")
     write(folder, Shape(300, 8, 12, 3, 200, max_degree=50))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workload, "TABLE_ROWS", {"wide": 50, "mixed": 100, "edges": 300})
+        workload.write_tables(folder / "tables")
     return folder
 
 

@@ -356,8 +356,9 @@ def malformed() -> list[tuple[str, str, bytes]]:
 
 
 def test_malformed_bodies_are_refused_without_repeating_them(
-    client: TestClient, caplog: pytest.LogCaptureFixture
+    client: TestClient, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
+    eventually(service.updater.caught_up)
     cases = malformed()
     assert len(cases) >= 200
     caplog.set_level(logging.DEBUG, "graphsage")

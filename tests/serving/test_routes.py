@@ -122,7 +122,8 @@ def test_changes_can_be_seen_and_undone(client: TestClient) -> None:
     assert client.delete(path).status_code == 404
 
 
-def test_a_refusal_names_what_the_request_has(client: TestClient) -> None:
+def test_a_refusal_names_what_the_request_has(client: TestClient, service: Service) -> None:
+    eventually(service.updater.caught_up)
     wrong = {"attributes": {"words": "x", "size": "?"}}
     for answer, detail in (
         (client.get("/v1/nodes/nobody"), "the node is not in the graph"),
@@ -323,7 +324,8 @@ def test_wild_features_are_refused_and_poison_nothing(client: TestClient, servic
             answer = client.post(f"/v1/{route}", json={"nodes": [sent]})
         assert answer.status_code == 422, answer.text
         said = answer.json()["detail"]
-        assert said.startswith(f"nodes[0]: {place} is beyond "), said
+        what = "the node" if route == "search" else "nodes[0]"
+        assert said.startswith(f"{what}: {place} is beyond "), said
         assert "1,000 times the largest that the model was trained on" in said
         assert "e+" not in said.replace("1,000", ""), "a value is repeated"
     assert vectors(client, ids=["node-1", "node-4"]) == before

@@ -185,14 +185,14 @@ def write(out: Path, result: DemoResult) -> list[Path]:
 
     held_out = torch.cat([result.split.nodes("val"), result.split.nodes("test")])
     truth = [result.part(row) for row in held_out.tolist()]
-    z, p = result.z[held_out], result.probabilities[held_out]
+    z = result.z[held_out]
     test = result.split.nodes("test")
     method = method_for("auto", "method")
     with working("placing"):
         places = project(result.z[test].numpy(), method, n_jobs=-1)
     with working("writing"):
         embeddings = embedding_columns(result.graph, held_out, z) | {"part": truth}
-        predictions = prediction_columns(result.model, result.graph, held_out, p) | {"part": truth}
+        predictions = prediction_columns(result.model, result.graph, held_out, z) | {"part": truth}
         draw_map(
             out / "map.png",
             places,
