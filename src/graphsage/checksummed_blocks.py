@@ -88,10 +88,10 @@ class CheckedFile:
             return
         stop = self.known.size if stop is None else stop
         first, last = start // BLOCK, -(-stop // BLOCK)
+        if last - first == 1 and self.done[first]:
+            return  # most reads are of one block
         for block in (first + np.flatnonzero(~self.done[first:last])).tolist():
             self.verify(block)
-        with self._guard:
-            self.whole = bool(self.done.all())
 
     def check_rows(self, rows: npt.NDArray[np.int64], start: int, row_bytes: int) -> None:
         """Verify the blocks of `rows` of an array whose row 0 begins at byte `start`."""
@@ -106,8 +106,6 @@ class CheckedFile:
                 continue
             for block in np.unique(missing).tolist():
                 self.verify(block)
-            with self._guard:
-                self.whole = bool(self.done.all())
 
     def verify(self, block: int) -> bytes:
         """Read and verify a block, whether or not it was verified before; a damaged one is refused from now on."""
@@ -124,5 +122,8 @@ class CheckedFile:
             raise self.error(
                 f"{self.path} is damaged between bytes {start:,} and {start + wanted:,}: {trouble}; {self.advice}"
             )
-        self.done[block] = True
+        if not self.done[block]:
+            with self._guard:
+                self.done[block] = True
+                self.whole = bool(self.done.all())
         return found

@@ -131,10 +131,16 @@ class Adjacency:
 
     def visit(self, row: int, others: list[int]) -> None:
         """Join the last row, still without edges, with all of `others` (distinct)."""
-        if self._directed or len(others) > self._rule.limit:
+        if len(others) > self._rule.limit:
             self.join(np.array(others, np.int64), np.full(len(others), row))
             return
         others, last = sorted(others), np.array([row], np.int64)
+        if self._directed:  # only the row's own list grows, within the limit
+            self.lists[row] = np.array(others, np.int64)
+            self.shown[row] = self._counted(row, self.lists[row])
+            for other in others:
+                self._hearers.setdefault(other, set()).add(row)
+            return
         lost = set()
         for other in others:
             everyone, shown = self.neighbors(other), self.capped(other)
