@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from graphsage.errors import BundleError, ConfigError, DataError, DataWarning
+from graphsage.features.scaler import fit_scaler
 from graphsage.features.text import FittedText, TfidfSvd, tokens
 
 DOCUMENTS = {"text": ["apple apple pear", "pear plum", "plum plum plum fig"]}
@@ -107,6 +109,17 @@ def test_missing_dimensions_are_zero_columns() -> None:
     assert features.shape == (3, 10)
     assert features[:, :3].any(axis=0).all()
     assert not features[:, 3:].any()
+
+
+def test_directions_of_rounding_alone_are_left_out() -> None:
+    """Repeated texts whose words always occur together: a scaler would make a new combination of them huge."""
+    pairs = [("red", "car"), ("blue", "boat"), ("green", "bike"), ("old", "house")]
+    texts = [" ".join(pairs[i % 4]) for i in range(40)]
+    fitted = fit({"text": texts}, np.arange(40), dim=16)
+    assert len(fitted.components) == 4
+    scaler = fit_scaler([torch.from_numpy(fitted.transform({"text": texts}))], torch.arange(40))
+    new = torch.from_numpy(fitted.transform({"text": ["red boat", "old bike car"]}))
+    assert scaler.apply(new).abs().max() < 10
 
 
 def test_a_projection_keeps_the_strongest_directions() -> None:

@@ -20,7 +20,7 @@ from graphsage.features.sentences import Sentences
 from graphsage.features.text import TfidfSvd
 from graphsage.features.word_vectors import Word2Vec
 
-_FORMAT = 3  # raise it when the same settings begin to mean other features
+_FORMAT = 4  # raise it when the same settings begin to mean other features
 _SLOW = (TfidfSvd, Word2Vec, Sentences)
 Made = tuple[Fitted, Floats]
 

@@ -33,6 +33,7 @@ UNSPACED = re.compile(
 )
 _GROUP = 3
 _ENOUGH = 0.5  # of the texts with any word must share one with another text
+_RANK = 1e-5  # singular values below this share of the largest are rounding
 _NEARLY_NONE = 0.1  # below this share of texts with a known term, a warning
 
 
@@ -73,7 +74,7 @@ class TfidfSvd:
     """How text becomes `dim` numbers per node; `fit` learns the rest from the training rows."""
 
     dim: int = 256
-    """Width of the result. With fewer training rows or terms than that, the last columns are zero."""
+    """Width of the result. If the training texts differ in fewer directions, the last columns are zero."""
     min_df: int = 2
     """A term must occur in this many training documents (in all of them if there are fewer)."""
     max_features: int = 20_000
@@ -147,10 +148,11 @@ class TfidfSvd:
         if rank == 0 or weights.nnz == 0:
             return np.zeros((0, weights.shape[1]), np.float32)
         with threadpool_limits(1):  # so that the result does not depend on the number of threads
-            _, _, components = randomized_svd(
+            _, strengths, components = randomized_svd(
                 weights, rank, n_iter=self.iterations, power_iteration_normalizer="LU", random_state=self.seed
             )
-        return np.ascontiguousarray(components, dtype=np.float32)
+        # Directions without a training text would be scaled up to it by their rounding, and huge for a new text.
+        return np.ascontiguousarray(components[strengths > _RANK * strengths[0]], dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
