@@ -92,7 +92,7 @@ DEFAULTS = {
     "max_degree": "unlimited; 128 with --form",
     "calibrate": "on; off with --form",
     "cap": "off; row with --form or --max-degree",
-    "keep_weights": "best; with --form last, or best with --patience",
+    "keep_weights": "best; with --form: last, but best if --patience is set",
     "metric": "micro-f1; macro-f1 with --class-weights",
 }
 

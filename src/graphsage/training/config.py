@@ -125,7 +125,7 @@ class Config:
     sample_sizes: tuple[int, ...] = (25, 10)
     """Neighbors sampled in each layer, S_1 to S_K. The last is for a target's direct neighbors."""
     num_layers: int | None = None
-    """Number of layers K; only checked, since the sample sizes give it."""
+    """Number of layers K; it must equal the number of sample sizes, which sets it."""
     dim: int = 256
     """Width of the embeddings."""
     hidden_dim: int | None = None
@@ -177,7 +177,7 @@ class Config:
     batch_size: int = 512
     """Targets per step, over all processes."""
     whole_batches: int = 0
-    """Train on all neighbors, with the connected parts of the training graph dealt to so many batches of about equal
+    """Train on all neighbors, with the connected parts of the training graph assigned to so many batches of about equal
     size. 0 samples neighbors."""
     lr: float | None = None
     """Learning rate of Adam."""
