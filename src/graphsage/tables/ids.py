@@ -18,7 +18,7 @@ from graphsage.tables.source import Table
 
 LONGEST_ID = 10_000  # characters; a longer one means that the wrong column was taken
 EXAMPLES = 3  # in a message
-_ROWS = 1 << 20  # of edges at once in memory: each batch builds a hash table of all ids
+_FEW, _MANY = 1 << 17, 1 << 20  # edges of a batch; each builds a hash table of all ids, so later ones are larger
 Ends = tuple[str, str]
 
 
@@ -108,11 +108,11 @@ class Edges:
 
 
 def edge_batches(
-    table: Table, ends: Ends, kind: Any, *more: str, rows: int = 1
+    table: Table, ends: Ends, kind: Any, *more: str, rows: int = 1, most: int = 1
 ) -> Iterator[tuple[int, list[Any], dict[str, Any]]]:
     """(first row index, [sources, targets] as ids of type `kind`, batch with columns `more`) of each batch."""
     start = 0
-    for batch in table.batches(list(dict.fromkeys([*ends, *more])), rows):
+    for batch in table.batches(list(dict.fromkeys([*ends, *more])), rows, most):
         with table.place.naming(start):
             kind = ids(batch[ends[0]], ends[0]).type if kind is None else kind
             found = [like(batch[name], kind, name) for name in ends]
@@ -138,7 +138,8 @@ def read_edges(
     times: list[Any] = []  # of the edges that are kept
     lost = UnknownNodes(table.place, ends)
     more = [] if time is None else [time]
-    for start, found, batch in edge_batches(table, ends, None if known is None else known.type, *more, rows=_ROWS):
+    kind = None if known is None else known.type
+    for start, found, batch in edge_batches(table, ends, kind, *more, rows=_FEW, most=_MANY):
         if add:
             known = _with_new(found[0].slice(0, 0) if known is None else known, found)
         rows = _rows(found, known)

@@ -50,8 +50,9 @@ class Table:
     def __str__(self) -> str:
         return str(self.place)
 
-    def batches(self, columns: Sequence[str], rows: int = 1) -> Iterator[dict[str, Any]]:
-        """The chosen columns, at least `rows` rows at a time: name -> Arrow array of plain type."""
+    def batches(self, columns: Sequence[str], rows: int = 1, most: int = 1) -> Iterator[dict[str, Any]]:
+        """The chosen columns, at least `rows` rows at a time: name -> Arrow array of plain type. After each batch
+        `rows` doubles, up to `most`."""
         self.need(columns)
         held: list[Any] = []
         count = 0
@@ -60,7 +61,7 @@ class Table:
             held += [batch] if batch.num_rows else []
             if count >= rows:
                 yield _joined(held)
-                held, count = [], 0
+                held, count, rows = [], 0, max(rows, min(2 * rows, most))
         if held:
             yield _joined(held)
 
