@@ -2,11 +2,12 @@
 
     python -m benchmarks.serve_slow_clients [RUN] [--seconds 8] [--rounds 5] [--out results/serve/slow-clients.json]
 
-Well-behaved clients ask 40 times a second for the vector of a new node. Beside them, in turn: nobody; 300 connections
-with half a head that grows by a byte a second; 200 bodies of another key that grow by a byte every half second; 1,500
-connections, more than there may be; and 256 clients of another key that ask without a pause. The conditions alternate,
-so that other work on the machine meets all of them. Then the service is flooded with and without the refusal of
-requests before they are parsed. The load generator runs on the same machine and shares its cores.
+Well-behaved clients ask 40 times a second for the vector of a new node. Beside them, in turn: no other client; 300
+connections with half a head that grows by a byte a second; 200 bodies of another key that grow by a byte every half
+second; 1,500 connections, more than there may be; and 256 clients of another key that ask without a pause. The
+conditions alternate, so that other work on the machine meets all of them. Then the service is flooded with and
+without the refusal of requests before they are parsed. The load generator runs on the same machine and shares its
+cores.
 """
 
 import argparse
@@ -172,7 +173,7 @@ def slow_clients(run: Path, folder: Path, seconds: float, rounds: int) -> dict[s
         process = context.Process(target=flood, args=(server.host, server.port, bad, on), daemon=True)
         process.start()
         conditions = {
-            "quiet": Condition("nobody else", list),
+            "quiet": Condition("no other client", list),
             "half_heads": Condition(
                 f"{HALF_HEADS} connections with half a head, a byte a second",
                 lambda: [drip(server, head, 1.0) for _ in range(HALF_HEADS)],

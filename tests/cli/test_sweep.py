@@ -74,9 +74,9 @@ def test_a_sweep_leaves_a_table_a_picture_and_settings_that_train(
     assert again.json["winner"] == record["winner"]
 
 
-def test_test_labels_do_not_reach_the_choice(
-    graphsage: Command, data: Path, space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The parts of the data that each scored trial is asked for."""
     asked: list[tuple[str, ...]] = []
     made = Scorer.score
 
@@ -85,6 +85,12 @@ def test_test_labels_do_not_reach_the_choice(
         return made(scorer, settings, parts, *more)
 
     monkeypatch.setattr(Scorer, "score", watched)
+    return asked
+
+
+def test_test_labels_do_not_reach_the_choice(
+    graphsage: Command, data: Path, space: Path, tmp_path: Path, asked: list[tuple[str, ...]]
+) -> None:
     words = ("sweep", data, "--space", space, "--sampler", "grid", "--device", "cpu", "--out", tmp_path / "out")
     assert graphsage(*words, "--seeds", "0").code == 0
     assert asked == [()] * 4
@@ -213,16 +219,8 @@ def test_minutes_end_a_sitting(graphsage: Command, data: Path, space: Path, tmp_
 
 
 def test_a_sweep_without_a_space_ends_beside_the_default_and_the_yardsticks_with_a_model(
-    graphsage: Command, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    graphsage: Command, data: Path, tmp_path: Path, asked: list[tuple[str, ...]]
 ) -> None:
-    asked: list[tuple[str, ...]] = []
-    made = Scorer.score
-
-    def watched(scorer: Scorer, settings: dict[str, Any], parts: tuple[str, ...], *more: Any) -> Score:
-        asked.append(parts)
-        return made(scorer, settings, parts, *more)
-
-    monkeypatch.setattr(Scorer, "score", watched)
     fixed = [word for pair in ("dim=8", "sample_sizes=[4,3]", "epochs=2") for word in ("--set", pair)]
     words = ("sweep", data, *fixed, "--sampler", "random", "--out", tmp_path / "out", "--device", "cpu")
     answer = graphsage(*words, "--minutes", "0.03")

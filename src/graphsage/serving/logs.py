@@ -27,7 +27,7 @@ class JsonLog:
     """
 
     def __init__(self, path: Path, name: str, lost: Callable[[int], object] = lambda lines: None) -> None:
-        """`lost` is told how many lines could not be written."""
+        """`lost` gets the number of lines that could not be written."""
         self._path, self._name, self._lost = path, name, lost
         self._lines: deque[bytes] = deque()
         self._guard, self._stop, self._failing, self._torn = threading.Lock(), threading.Event(), False, False

@@ -164,7 +164,7 @@ SMALL_GRAPH = 20_000  # nodes up to which a sweep trains on the whole graph in e
 
 
 def default_space(fixed: Mapping[str, Any], num_nodes: int) -> Space:
-    """What to search if nobody says: the settings that matter most, except those that `fixed` decides."""
+    """The space of a sweep that is given none: the settings that matter most, except those that are `fixed`."""
     axes: dict[str, Choice | Range] = {
         "lr": Range(0.001, 0.03, log=True),
         "dropout": Choice((0.0, 0.3, 0.5, 0.7)),
