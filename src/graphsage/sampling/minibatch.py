@@ -23,6 +23,7 @@ from graphsage.kernels.neighborhood import (
 )
 from graphsage.kernels.random import Stream, derive
 from graphsage.kernels.sample import sample_and_extend, sample_last_hop
+from graphsage.sampling.hidden import HiddenEdges, redraw_hidden
 
 LARGEST_SAMPLE = (1 << 15) - 1  # the slot of pool's winner has 16 bits
 
@@ -74,13 +75,19 @@ class NeighborLists(Protocol):
 
 
 def sample_minibatch(
-    graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor | int, redraw: bool = True
+    graph: NeighborLists,
+    targets: Tensor,
+    sample_sizes: Sequence[int],
+    keys: Tensor | int,
+    redraw: bool = True,
+    hidden: HiddenEdges | None = None,
 ) -> Minibatch:
     """Draw N_K .. N_1 for `targets` (B,).
 
     `sample_sizes[k - 1]` neighbors are drawn in iteration k. `keys` (B,) names each target's draws (see
     kernels.random); an int is a seed from which keys of the nodes are derived. A node met below a target draws under
     a key derived from its path, so every occurrence has its own sample and no draw depends on the rest of the batch.
+    The tree of target i does not use the edge hidden.pairs[i], in either direction.
     """
     if not isinstance(targets, Tensor) or targets.dim() != 1 or targets.is_floating_point():
         raise ConfigError("targets must be a tensor of node numbers, (B,)")
@@ -89,14 +96,24 @@ def sample_minibatch(
     if len(keys) != len(targets):
         raise ConfigError(f"keys must name the draws of each of the {len(targets)} targets; got {len(keys)}")
     _check_sizes(sample_sizes)
-    return (_redrawn if redraw else _reused)(graph, targets, sample_sizes, keys)
+    if redraw:
+        return _redrawn(graph, targets, sample_sizes, keys, hidden)
+    if hidden is not None:
+        raise ConfigError(f"edges are hidden only with new neighbors in every layer; use {setting('redraw', True)}")
+    return _reused(graph, targets, sample_sizes, keys)
 
 
-def _redrawn(graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor) -> Minibatch:
+def _redrawn(
+    graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor, hidden: HiddenEdges | None
+) -> Minibatch:
     rows, layers = targets, list[Hoods]()  # line 1: B^K
     for k in range(len(sample_sizes), 0, -1):  # line 2
         size, extend = sample_sizes[k - 1], k > 1  # `Minibatch.compact` forms B^0, where each node occurs once
         below, keys, present, draw = _sampled(graph, rows, keys, k, size, extend)  # lines 3-5: B^k, then N_k(B^k)
+        if hidden is not None:
+            neighbors = below[len(rows) :].view(-1, size) if extend else below
+            redraw_hidden(graph.csr_of(rows), rows, hidden, draw, neighbors, present)
+            hidden = hidden.extended(size) if extend else hidden
         hood = Consecutive(len(rows), size, present, draw) if extend else Dense(below, present, draw, rows)
         layers.insert(0, (hood,))
         rows = below
