@@ -7,6 +7,7 @@ replaced, never changed, so a copy of the dictionaries is a snapshot.
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from graphsage.graph.cap import NO_THRESHOLD, CapRule, capped
@@ -16,6 +17,7 @@ from graphsage.live.generation import Generation
 from graphsage.sampling.minibatch import SamplingConfig
 
 _NO_ROWS: IntArray = np.zeros(0, np.int64)
+_FEW = 24  # edges whose priorities are computed one by one: faster, and without giving up Python's lock
 
 
 @dataclass(frozen=True)
@@ -102,30 +104,35 @@ class Adjacency:
             rows, others = np.concatenate((targets, sources)), np.concatenate((sources, targets))
         order = np.lexsort((others, rows))
         rows, others = rows[order], others[order]
-        first = np.ones(len(rows), bool)
-        first[1:] = (rows[1:] != rows[:-1]) | (others[1:] != others[:-1])
-        rows, others = rows[first], others[first]
-        owners, starts, counts = np.unique(rows, return_index=True, return_counts=True)
-        numbers, keep = self._numbers(rows, others), np.ones(len(rows), bool)
-        for row, start, count in zip(owners.tolist(), starts.tolist(), counts.tolist(), strict=True):
-            here, everyone = slice(start, start + count), self.neighbors(row)
-            if len(everyone):
-                places = np.minimum(everyone.searchsorted(others[here]), len(everyone) - 1)
-                keep[here] = everyone[places] != others[here]
-            new = others[here][keep[here]]
-            if len(new):
-                self.lists[row] = _merged(everyone, new)
-                self._tighten(row, numbers[here][keep[here] & (self._rule.self_loops | (others[here] != row))])
-                if self._directed:
-                    for other in new.tolist():
-                        self._hearers.setdefault(other, set()).add(row)
-        thresholds = np.array([self._threshold(row) for row in owners.tolist()])
-        limits = np.repeat(thresholds, counts)
+        new = np.ones(len(rows), bool)
+        new[1:] = (rows[1:] != rows[:-1]) | (others[1:] != others[:-1])
+        for row, start, stop in zip(*(each.tolist() for each in _runs(rows)), strict=True):
+            new[start:stop] &= ~_held(self.neighbors(row), others[start:stop])
+        rows, others = rows[new], others[new]
+        if not len(rows):
+            return
+        owners, starts, stops = _runs(rows)
+        runs = list(zip(owners.tolist(), starts.tolist(), stops.tolist(), strict=True))
+        degrees = np.array([len(self.neighbors(row)) for row in owners.tolist()]) + stops - starts
+        hubs = np.repeat(degrees > self._rule.limit, stops - starts)
         if self._rule.both_ways:  # then every other is an owner too
+            hubs |= (degrees > self._rule.limit)[owners.searchsorted(others)]
+        numbers = np.zeros(len(rows), np.int64)  # of edges at hubs; the cap drops no others
+        numbers[hubs] = self._numbers(rows[hubs], others[hubs])
+        for row, start, stop in runs:
+            joined = others[start:stop]
+            self.lists[row] = _merged(self.neighbors(row), joined)
+            self._tighten(row, numbers[start:stop][self._rule.self_loops | (joined != row)])
+            if self._directed:
+                for other in joined.tolist():
+                    self._hearers.setdefault(other, set()).add(row)
+        thresholds = np.array([self._threshold(row) for row in owners.tolist()])
+        limits = np.repeat(thresholds, stops - starts)
+        if self._rule.both_ways:
             limits = np.minimum(limits, thresholds[owners.searchsorted(others)])
-        keep &= (numbers <= limits) & (self._rule.self_loops | (rows != others))
-        for row, start, count in zip(owners.tolist(), starts.tolist(), counts.tolist(), strict=True):
-            survivors = others[start : start + count][keep[start : start + count]]
+        keep = (numbers <= limits) & (self._rule.self_loops | (rows != others))
+        for row, start, stop in runs:
+            survivors = others[start:stop][keep[start:stop]]
             if len(survivors):
                 self.shown[row] = _merged(self.capped(row), survivors)
 
@@ -216,8 +223,9 @@ class Adjacency:
 
     def _numbers(self, rows: IntArray, others: IntArray) -> IntArray:
         """Priorities of the edges (rows, others)."""
-        if self._rule.limit == NO_THRESHOLD:
-            return np.zeros(len(rows), np.int64)
+        if len(rows) <= _FEW:
+            ends = zip(rows.tolist(), others.tolist(), strict=True)
+            return np.array([self._rule.priority(self.key_of(u), self.key_of(v)) for u, v in ends], np.int64)
         nodes, places = np.unique(np.concatenate((rows, others)), return_inverse=True)
         keys = torch.from_numpy(self.keys_of(nodes)[places])
         return self._rule.priorities(keys[: len(rows)], keys[len(rows) :]).numpy()
@@ -285,6 +293,19 @@ def _place(rows: IntArray, row: int) -> int:
 def _holds(rows: IntArray, row: int) -> bool:
     place = _place(rows, row)
     return place < len(rows) and int(rows[place]) == row
+
+
+def _runs(rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The different numbers in the ascending `rows`, and where the run of each begins and ends."""
+    starts = np.flatnonzero(np.concatenate(([True], rows[1:] != rows[:-1]))) if len(rows) else _NO_ROWS
+    return rows[starts], starts, np.append(starts[1:], len(rows))
+
+
+def _held(rows: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
+    """Which of `others` are in `rows`."""
+    if not len(rows):
+        return np.zeros(len(others), bool)
+    return rows[np.minimum(rows.searchsorted(others), len(rows) - 1)] == others
 
 
 def _merged(rows: IntArray, more: IntArray) -> IntArray:

@@ -113,11 +113,15 @@ class Generation:
 
     def id_of(self, row: int) -> str:
         ids = self.graph.ids
-        if self.files and ids is not None:
+        if ids is not None and not all(file.whole for file in self._id_files):
             text, offsets = ids.arrays().values()
             self._check("graph/ids_offsets.npy", offsets, row, row + 2)
             self._check("graph/ids_text.npy", text, *offsets[row : row + 2].tolist())
         return str(self.graph.id_of(row))
+
+    @cached_property
+    def _id_files(self) -> tuple[CheckedFile, ...]:
+        return tuple(file for name, file in self.files.items() if name.startswith("graph/ids"))
 
     def label_of(self, row: int) -> int | tuple[int, ...] | None:
         """The class of a node, all its labels for multi-label data, or None if unknown or a number to predict."""

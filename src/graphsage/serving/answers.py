@@ -98,6 +98,9 @@ class JsonRoute(APIRoute):
     """Parses the body of endpoints `(request, body, **path)`; FastAPI handles the others and describes all. Routes of
     the API refuse unknown parameters."""
 
+    def __init__(self, path: str, endpoint: Endpoint, **options: Any) -> None:
+        super().__init__(path, endpoint, **{**options, "operation_id": options.get("name") or endpoint.__name__})
+
     def get_route_handler(self) -> Handler:
         parameters = inspect.signature(self.endpoint).parameters
         schema = parameters.get("body")
@@ -111,7 +114,7 @@ class JsonRoute(APIRoute):
 
 def _strict(handle: Handler, known: Collection[str]) -> Handler:
     async def checked(request: Request) -> Response:
-        if any(name not in known for name in request.query_params):
+        if request.scope["query_string"] and any(name not in known for name in request.query_params):
             shown = ", ".join(sorted({*known} - {"request", "body", "id"})) or "none"
             raise Problem(422, f"the query has a parameter that is not known; known: {shown}")
         return await handle(request)

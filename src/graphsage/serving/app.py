@@ -58,15 +58,14 @@ def make_app(
         title="graphsage",
         version=__version__,
         summary="Embeddings of nodes that were not there before.",
-        generate_unique_id_function=lambda route: route.name,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
     )
     app.state.service = service
-    parts = (listing, reads, ingest, writes, admin)
+    parts = (reads, listing, ingest, writes, admin)
     for part in parts:
-        app.include_router(part)
+        app.routes.extend(part.routes)  # `include_router` would match each request three times
     _page(app)
     _errors(app)
     paths = [route.path for part in parts for route in part.routes if isinstance(route, APIRoute)]

@@ -75,12 +75,17 @@ class Metrics:
         Info("graphsage", "Version of the service.", registry=self.registry).info({"version": __version__})
         ProcessCollector(registry=self.registry)  # memory, processor time, open files; Linux only
         Gauge("process_threads", "Threads of the process.", registry=self.registry).set_function(_num_threads)
+        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._recent: deque[tuple[float, float]] = deque(maxlen=4096)
 
     def finished(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count an answered request."""
-        self.requests.labels(method, route, str(status)).inc()
-        self.seconds.labels(method, route).observe(seconds)
+        series = self._series.get((method, route, status))
+        if series is None:  # finding a series by its labels takes longer than counting
+            series = self.requests.labels(method, route, str(status)), self.seconds.labels(method, route)
+            self._series[method, route, status] = series
+        series[0].inc()
+        series[1].observe(seconds)
         if route.startswith("/v1/") and status != 429:
             self._recent.append((time.perf_counter(), seconds))
 

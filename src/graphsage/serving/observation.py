@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from graphsage.serving.logs import JsonLog
@@ -73,12 +74,13 @@ class Observer:
         self, metrics: Metrics, routes: RouteNames, access: JsonLog | None = None, audit: JsonLog | None = None
     ) -> None:
         self._metrics, self._routes, self._access, self._audit = metrics, routes, access, audit
+        self._process, self._numbers = secrets.token_hex(6), count(1)
 
     def begin(self, scope: MutableMapping[str, Any], given: bytes) -> Seen:
         """`given` is the request's id if the client or a proxy sent one."""
         method, client = scope["method"], scope.get("client")
         seen = Seen(
-            given.decode() if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8),
+            given.decode() if _REQUEST_ID.fullmatch(given) else f"{self._process}-{next(self._numbers):x}",
             method if method in _METHODS else OTHER,
             scope["path"],
             scope["query_string"].decode("ascii", "replace"),
