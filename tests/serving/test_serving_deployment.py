@@ -138,9 +138,10 @@ def test_behind_nginx_it_answers_limits_and_refuses_as_alone(small: Small, tmp_p
         assert ask("/v1/embed", too_large)[:2] == (413, "application/problem+json")
         assert len(ask("/static/vendor/regl.min.js")[2]) > 50_000
         host, port = address.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=20) as slow:  # takes the only place
+        with socket.create_connection((host, int(port)), timeout=20) as slow:  # a bulk load takes the only place
             slow.sendall(
-                b"POST /v1/embed HTTP/1.1\r\nhost: x\r\nx-api-key: %b\r\ncontent-length: 9\r\n\r\n{" % WRITE.encode()
+                b"POST /v1/ingest HTTP/1.1\r\nhost: x\r\nx-api-key: %b\r\ncontent-type: application/x-ndjson\r\n"
+                b"content-length: 9\r\n\r\n{" % WRITE.encode()
             )
             end = time.monotonic() + 20
             while (answer := ask("/v1/embed", b'{"ids": ["node-1"]}'))[0] == 200:
