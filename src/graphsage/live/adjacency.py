@@ -305,7 +305,8 @@ def _held(rows: IntArray, others: IntArray) -> npt.NDArray[np.bool_]:
     """Which of `others` are in `rows`."""
     if not len(rows):
         return np.zeros(len(others), bool)
-    return rows[np.minimum(rows.searchsorted(others), len(rows) - 1)] == others
+    held: npt.NDArray[np.bool_] = rows[np.minimum(rows.searchsorted(others), len(rows) - 1)] == others
+    return held
 
 
 def _merged(rows: IntArray, more: IntArray) -> IntArray:
