@@ -159,6 +159,10 @@ def _identity(name: str, source: Path) -> dict[str, str]:
     return {"name": name, "source": str(source), "sha256": digest.hexdigest()}
 
 
+def _without_folder(identity: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in identity.items() if name != "source"}
+
+
 class Commit(Worker):
     """A process that runs one row with one commit's source."""
 
@@ -283,7 +287,7 @@ def main() -> int:
             results[row.name] = asdict(row) | found | {"wall_seconds": round(time.monotonic() - begin, 1)}
             print(line_of(row.name, found), flush=True)
             body = about | {
-                "commits": {"old": old, "new": new},
+                "commits": {"old": _without_folder(old), "new": _without_folder(new)},
                 "shape": asdict(shape),
                 "limits": {"time": SLOWER[device], "memory": MORE_MEMORY[device]},
                 "rows": results,

@@ -36,9 +36,8 @@ def contrastive_loss(z_u: Tensor, z_v: Tensor, u: Tensor, v: Tensor, temperature
     s = F.normalize(z_u, dim=1) @ F.normalize(z_v, dim=1).t() / temperature  # (B, B)
     cross = u[:, None] == v[None]  # u_i is v_j
     others = ~torch.eye(len(u), dtype=torch.bool, device=u.device)
-    minus_infinity = torch.tensor(-torch.inf, device=s.device, dtype=s.dtype)
-    from_u = torch.where(others & (cross | (v[:, None] == v[None])), minus_infinity, s)
-    from_v = torch.where(others & (cross | (u[:, None] == u[None])), minus_infinity, s)
+    from_u = s.masked_fill(others & (cross | (v[:, None] == v[None])), -torch.inf)
+    from_v = s.masked_fill(others & (cross | (u[:, None] == u[None])), -torch.inf)
     each = (from_u.logsumexp(dim=1) + from_v.logsumexp(dim=0)) / 2 - s.diagonal()
     return each.mean()
 

@@ -9,7 +9,7 @@ and a third graph, which updates the weights.
 import dataclasses
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -147,9 +147,10 @@ class _Capture:
         stream.wait_stream(torch.cuda.current_stream())
         try:
             with torch.cuda.stream(stream):
-                for turn in (0, 1) * WARM_UP:
-                    self._fill(1 - turn)
-                    self._learn(turn)
+                for number in range(2 * WARM_UP):
+                    with waiting_refused() if number >= 2 * WARM_UP - 2 else nullcontext():
+                        self._fill(1 - number % 2)
+                        self._learn(number % 2)
                     if self.bucket is not None:
                         self._apply(self.bucket.hand_back())
         finally:
@@ -190,6 +191,18 @@ class _Capture:
         with captured(graph):
             self._apply(self.bucket.hand_back())
         return graph
+
+
+@contextmanager
+def waiting_refused() -> Iterator[None]:
+    """Refuse operations in which the CPU waits for the GPU. A capture would fail at them too, but a failed capture
+    leaves torch's allocator in a state in which memory is not given back."""
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
 
 
 @contextmanager
