@@ -91,7 +91,7 @@ class Waiting(Spread):
     """One that waits for the GPU, which a capture does not allow."""
 
     def forward(self, h: torch.Tensor, hood: Neighborhood) -> torch.Tensor:
-        assert float(h.sum()) == float(h.sum())
+        assert float(h.detach().sum()) == float(h.detach().sum())
         return super().forward(h, hood)
 
 

@@ -197,8 +197,9 @@ class _Capture:
 def waiting_refused() -> Iterator[None]:
     """Refuse operations in which the CPU waits for the GPU. A capture would fail at them too, but a failed capture
     leaves torch's allocator in a state in which memory is not given back."""
-    before = torch.cuda.get_sync_debug_mode()
-    torch.cuda.set_sync_debug_mode("error")
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # torch: "a prototype feature"
+        before = torch.cuda.get_sync_debug_mode()
+        torch.cuda.set_sync_debug_mode("error")
     try:
         yield
     finally:
