@@ -16,7 +16,7 @@ from graphsage.graph.ids import node_key
 from graphsage.live import store
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.embed import LiveEncoder
-from graphsage.live.materialize import whole
+from graphsage.live.materialize import whole, within_cap
 from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph
 from live_models import features_of, graph_of, live_from, model_of, open_live, overlay_of, vectors
@@ -143,7 +143,7 @@ class AgainstDictionaries(RuleBasedStateMachine):
         ids = list(self.nodes)
         plain = graph_of(self.nodes, self.edges, self.directed)
         with self.live.reading() as (overlay, version):
-            found, shown = whole(overlay).graph, whole(overlay, capped=True).graph
+            found, shown = whole(overlay).graph, within_cap(overlay, whole(overlay))
             ours = {how: vectors(overlay, self.model, ids, how) for how in ("exact", "sampled")}
             said = {id: overlay.attributes_of(row) for id in ids if (row := overlay.find(id)) is not None}
             gone = {id for id in ALL if id not in self.nodes and overlay.find(id) is not None}
@@ -155,7 +155,7 @@ class AgainstDictionaries(RuleBasedStateMachine):
         assert found.labels.tolist() == [-1 if (c := self.labels[id]) is None else c for id in ids]
         assert (said, gone) == (self.said, set())
         fresh = overlay_of(plain, self.model)
-        assert shown.indices.tolist() == whole(fresh, capped=True).graph.indices.tolist()
+        assert shown.indices.tolist() == within_cap(fresh, whole(fresh)).indices.tolist()
         for how, z in ours.items():
             assert torch.equal(z, vectors(fresh, self.model, ids, how))
         if int(plain.degrees.max()) <= 3 and self.aggregator != "lstm":  # the library's own exact inference

@@ -19,7 +19,7 @@ from graphsage.live.adjacency import Cap
 from graphsage.live.backup import backup, restore, verify
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.faults import POINTS, arm
-from graphsage.live.materialize import whole
+from graphsage.live.materialize import whole, within_cap
 from graphsage.live.overlay import Overlay
 from graphsage.live.store import LiveGraph, create_store
 from live_models import WIDTH, features_of, graph_of, live_from, model_of, open_live, vectors
@@ -238,7 +238,7 @@ def test_reading_with_another_cap_is_reading_a_graph_built_with_it(live: LiveGra
     live.use(Cap.of(other.sampling, other.seed))
     with live.reading() as (overlay, _):
         ids = list(whole(overlay).graph.ids or ())
-        shown, z = whole(overlay, capped=True).graph, vectors(overlay, other, [str(id) for id in ids])
+        shown, z = within_cap(overlay, whole(overlay)), vectors(overlay, other, [str(id) for id in ids])
     assert int(shown.degrees.max()) == 2
     live.close()
     with open_live(live.folder, other) as again, again.reading() as (overlay, _):

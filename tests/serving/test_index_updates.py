@@ -1,6 +1,7 @@
 """Searches and reads while the graph changes: no deleted node, no old neighborhood, no mixture of two states."""
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,44 @@ def test_changes_reach_the_search_during_a_rebuild(
     assert service.updater.map is not None
     assert service.updater.map.place("second") not in (None, (0.0, 0.0))
     assert service.updater.map.place("node-2") is None
+
+
+def test_the_index_is_not_rebuilt_again_and_again(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    eventually(service.updater.caught_up)
+    monkeypatch.setattr(index, "REBUILD_LEAST", 0)
+    updater, base = service.updater, service.updater.index
+    assert base is not None
+    updater._stop.set()
+    updater._thread.join()
+    base.stale.update(range(N // 3))
+    monkeypatch.setattr(updater, "_rested", float("inf"))
+    assert not updater._needs_building()
+    base.stale.update(range(N // 2 + 1))  # half of it must not be outdated, however short the pause
+    assert updater._needs_building()
+    base.stale = {*range(N // 3)}
+    monkeypatch.setattr(updater, "_rested", 0.0)
+    assert updater._needs_building()
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_updating_the_index_leaves_time_to_further_changes(
+    service: Service, monkeypatch: pytest.MonkeyPatch, busy: bool
+) -> None:
+    eventually(service.updater.caught_up)
+    rested: list[float] = []
+
+    def refresh() -> bool:
+        if busy:
+            service.live.apply(Change((NodeChange("node-1", None, {"size": 1.0}),)))
+        time.sleep(0.02)
+        return True
+
+    monkeypatch.setattr(service.updater._stop, "wait", lambda seconds: rested.append(seconds))
+    monkeypatch.setattr(service.updater, "_refresh", refresh)
+    time.sleep(0.5)
+    service.updater._stop.set()
+    service.updater._thread.join()
+    assert bool(sum(each >= 0.02 for each in rested) > 3) == busy
 
 
 def test_a_node_whose_vector_overflows_does_not_hold_up_the_others(client: TestClient, service: Service) -> None:

@@ -1,8 +1,10 @@
 """A live graph at one moment as a `Graph`, for compaction and for embedding all nodes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from graphsage.graph.build import unknown_label
@@ -19,32 +21,43 @@ class Whole:
     rows: IntArray
 
 
-def whole(overlay: Overlay, *, capped: bool = False) -> Whole:
-    """All present nodes by arrival. `capped` leaves out edges beyond the cap, ids, labels and class names."""
+def whole(overlay: Overlay) -> Whole:
+    """All present nodes by arrival."""
     base = overlay.base
     base.check_all()
     alive = np.ones(overlay.num_rows, bool)
     alive[list(overlay.gone)] = False
     rows = np.flatnonzero(alive)
-    number = np.cumsum(alive) - 1
-    indptr, indices = _lists(overlay, capped, number, rows)
+    stored = base.graph
+    indptr, indices = _lists(stored.indptr.numpy(), stored.indices.numpy(), overlay.adjacency.lists, alive)
     features = None
-    if base.graph.features is not None:
-        features = overlay.feature_rows(rows).to(base.graph.features.dtype)
-    graph = Graph(torch.from_numpy(indptr), torch.from_numpy(indices), features=features, directed=base.graph.directed)
-    if capped:
-        return Whole(graph, rows)
-    ids = NodeIds.of([overlay.id_of(row) for row in rows.tolist()])
-    return Whole(graph.replace(ids=ids, labels=_labels(overlay, rows), class_names=base.graph.class_names), rows)
+    if stored.features is not None:
+        features = overlay.feature_rows(rows).to(stored.features.dtype)
+    graph = Graph(
+        torch.from_numpy(indptr),
+        torch.from_numpy(indices),
+        features=features,
+        labels=_labels(overlay, rows),
+        class_names=stored.class_names,
+        ids=NodeIds.of([overlay.id_of(row) for row in rows.tolist()]),
+        directed=stored.directed,
+    )
+    return Whole(graph, rows)
 
 
-def _lists(overlay: Overlay, capped: bool, number: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    n = overlay.base.num_nodes
-    changed = overlay.adjacency.shown if capped else overlay.adjacency.lists
-    if capped:
-        indptr, indices = overlay.cap.indptr, overlay.cap.indices
-    else:
-        indptr, indices = overlay.base.graph.indptr.numpy(), overlay.base.graph.indices.numpy()
+def within_cap(overlay: Overlay, made: Whole) -> Graph:
+    """The graph of `whole(overlay)` without the edges beyond the degree cap."""
+    alive = np.zeros(overlay.num_rows, bool)
+    alive[made.rows] = True
+    indptr, indices = _lists(overlay.cap.indptr, overlay.cap.indices, overlay.adjacency.shown, alive)
+    return made.graph.replace(indptr=torch.from_numpy(indptr), indices=torch.from_numpy(indices))
+
+
+def _lists(
+    indptr: IntArray, indices: IntArray, changed: Mapping[int, IntArray], alive: npt.NDArray[np.bool_]
+) -> tuple[IntArray, IntArray]:
+    """A CSR of the rows that are `alive`: stored lists, except those that were `changed`."""
+    n, number = len(indptr) - 1, np.cumsum(alive) - 1
     untouched = np.ones(n, bool)
     untouched[[row for row in changed if row < n]] = False
     old_rows = np.repeat(np.arange(n), np.diff(indptr))
@@ -53,8 +66,8 @@ def _lists(overlay: Overlay, capped: bool, number: IntArray, rows: IntArray) -> 
     columns = [indices[keep], *changed.values()]
     owner, column = np.concatenate(owners), np.concatenate(columns)
     order = np.argsort(owner, kind="stable")  # each list is ascending already
-    counts = np.bincount(owner, minlength=overlay.num_rows)[rows]
-    dtype = np.int32 if len(rows) < 2**31 else np.int64
+    counts = np.bincount(owner, minlength=len(alive))[alive]
+    dtype = np.int32 if len(counts) < 2**31 else np.int64
     return np.concatenate([[0], np.cumsum(counts)]), number[column[order]].astype(dtype)
 
 

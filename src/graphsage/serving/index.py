@@ -4,6 +4,7 @@ import ctypes
 import gc
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from graphsage.errors import DataError, GraphSageError
 from graphsage.inference.embed import embed_exact, kept_features
 from graphsage.inference.model import input_tables
 from graphsage.inference.nearest import NearestIndex, Vectors, best, normalized
-from graphsage.live.materialize import whole
+from graphsage.live.materialize import whole, within_cap
 from graphsage.live.overlay import Overlay
 from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph
@@ -117,6 +118,7 @@ _SLICE = 32  # nodes refreshed at once; a small number keeps requests from waiti
 _PAUSE = 0.2
 _ROUNDS = 8  # of catching up with changes during a build
 REBUILD_SHARE, REBUILD_LEAST = 0.1, 2_000
+_REST = 9  # pauses between builds, in durations of a build, unless half of the index is outdated
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,7 @@ class IndexUpdater:
         self._late: dict[str, None] = {}  # changed since a build began
         self._building: Future[_Built | None] | None = None
         self._builder = ThreadPoolExecutor(1, "graphsage-build")
+        self._rested = 0.0  # when the pause after the last build ends
         self._busy = False  # with nodes taken from `_touched`
         self._guard, self._stop = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._follow, name="graphsage-index", daemon=True)
@@ -189,7 +192,10 @@ class IndexUpdater:
             try:
                 self._build_aside()
                 self._take_layout()
+                began, sequence = time.monotonic(), self._live.version.sequence
                 worked = self._refresh()
+                if worked and self._live.version.sequence > sequence:  # leave half of the time to further changes
+                    self._stop.wait(min(time.monotonic() - began, _PAUSE))
                 self._compact()
                 self.trouble = ""
             except Exception as error:  # such as a full disk: reported in /readyz and tried again
@@ -204,7 +210,8 @@ class IndexUpdater:
     def _needs_building(self) -> bool:
         if self.index is None or self.of is not self._model():
             return True
-        return self.index.outdated > max(REBUILD_LEAST, REBUILD_SHARE * len(self.index.ids))
+        share = REBUILD_SHARE if time.monotonic() >= self._rested else 0.5
+        return self.index.outdated > max(REBUILD_LEAST, share * len(self.index.ids))
 
     def _build_aside(self) -> None:
         """Build, where needed, in another thread, so that changes still reach the present index and map meanwhile."""
@@ -217,12 +224,13 @@ class IndexUpdater:
                 self._building = self._builder.submit(self._build)
 
     def _build(self) -> _Built | None:
-        model = self._model()
+        began, model = time.monotonic(), self._model()
         overlay, _ = self._live.frozen()
         ids, z, colors = embed_everything(overlay, model, self._stop)
         if self._stop.is_set():
             return None
         index = SearchIndex(ids, NearestIndex.build(z, self._settings.exact_up_to))
+        self._rested = time.monotonic() + _REST * (time.monotonic() - began)
         if self.map is not None and self.of is model:
             return _Built(model, index, colors, None, {})
         layout = self._layouts.first(ids, z, model.version)
@@ -354,12 +362,11 @@ def embed_everything(
     overlay: Overlay, model: ServedModel, stop: threading.Event
 ) -> tuple[tuple[str, ...], Vectors, "np.ndarray[tuple[int], np.dtype[np.uint16]]"]:
     """Ids, z and colors of all nodes. Exact inference runs layer by layer, which may change the last bits of z."""
-    made = whole(overlay, capped=True)
-    encoder = model.encoder
+    made = whole(overlay)
+    encoder, labels = model.encoder, made.graph.labels
     if encoder.inference == "exact":
-        plain = whole(overlay).graph
-        tables = input_tables(plain, encoder.structure)
-        z = embed_exact(encoder.encoder, made.graph, tables, seed=encoder.seed)
+        tables = input_tables(made.graph, encoder.structure)
+        z = embed_exact(encoder.encoder, within_cap(overlay, made), tables, seed=encoder.seed)
         if encoder.keep_features:
             z = torch.cat([z, kept_features(encoder.encoder, tables, torch.arange(len(z)))], dim=1)
     else:
@@ -371,10 +378,8 @@ def embed_everything(
         z = torch.cat(parts) if parts else torch.zeros(0, encoder.dim)
     z = z.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)  # overflowed vectors; requests for them get an error
     p = encoder.outputs(z) if len(z) and model.classes else None
-    guessed = [UNKNOWN] * len(z) if p is None else p.argmax(dim=1).tolist()
-    colors = np.full(len(z), UNKNOWN, np.uint16)
-    for place, row in enumerate(made.rows[: len(z)].tolist()):
-        label = overlay.label_of(row)
-        colors[place] = label if isinstance(label, int) else guessed[place]
-    ids = tuple(overlay.id_of(row) for row in made.rows.tolist())
-    return ids, z.numpy(), colors
+    colors = torch.full((len(z),), UNKNOWN) if p is None else p.argmax(dim=1)
+    if labels is not None and labels.dim() == 1:
+        known = labels[: len(z)]
+        colors = torch.where(known >= 0, known, colors)
+    return tuple(map(str, made.graph.ids or ())), z.numpy(), colors.numpy().astype(np.uint16)
