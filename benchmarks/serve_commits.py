@@ -3,8 +3,9 @@
     python -m benchmarks.serve_commits OLD OLD_RUN [RUN] [--seconds 2] [--rounds 12] [--out results/serve/commits.json]
 
 OLD is a checkout of the older commit (`git worktree add --detach OLD COMMIT`), OLD_RUN a run that its `graphsage demo`
-trained. RUN must have the same degree cap; for 52bbd43: `graphsage train setmm --max-degree 128 --cap symmetric`. Each phase is measured as the ratio new / old of neighboring phases, so that other work on the machine meets
-both; a number of the result is the median over the rounds. Processor time is the service's own.
+trained. RUN must have the same degree cap; for 52bbd43: `graphsage train setmm --max-degree 128 --cap symmetric`.
+Each phase is measured as the ratio new / old of neighboring phases, so that other work on the machine meets both; a
+number of the result is the median over the rounds. Processor time is the service's own.
 """
 
 import argparse
