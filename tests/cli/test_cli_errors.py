@@ -22,7 +22,7 @@ def copy(run: Path, tmp_path: Path) -> Path:
     ("words", "part"),
     [
         (["--aggregator", "max"], "got 'max'"),
-        (["--task", "magic"], "--task must be one of supervised, unsupervised, joint, regression; got 'magic'"),
+        (["--task", "magic"], "--task must be one of supervised, unsupervised, joint, regression, links; got 'magic'"),
         (["--form", "draft"], "--form must be one of paper, reference; got 'draft'"),
         (["--sample-sizes", "ten"], "--sample-sizes must be numbers separated by commas, such as 25,10; got 'ten'"),
         (["--sample-sizes", "4,0"], "one positive number per layer"),
@@ -88,7 +88,7 @@ def test_a_missing_file_of_a_bundle_is_named(graphsage: Command, copy: Path) -> 
     assert "lacks model.safetensors" in graphsage("info", copy).error
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": 5}'])
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": 6}'])
 def test_a_damaged_bundle_is_an_error(graphsage: Command, copy: Path, content: str) -> None:
     (copy / "config.json").write_text(content)
     for words in (["evaluate", copy], ["info", copy]):

@@ -72,7 +72,7 @@ def test_info_shows_a_run(graphsage: Command, run: Path, data: Path) -> None:
         "finished": True,
         "data": str(data),
         "split": "given",
-        "bundle_format": 5,
+        "bundle_format": 6,
         "parameters": count,
         "features": 7,
         "dim": 8,

@@ -8,8 +8,8 @@ import typer
 
 from graphsage.cli.options import Device, Inference, Json, OtherData, Part, Run, option
 from graphsage.cli.output import block_progress, print_columns, print_facts, print_json, say, shortened, working
-from graphsage.cli.runs import open_run
-from graphsage.cli.yardsticks import Yardsticks, print_yardsticks, yardstick_rows
+from graphsage.cli.runs import Opened, open_run
+from graphsage.cli.yardsticks import Yardsticks, link_rows, print_links, print_yardsticks, yardstick_rows
 from graphsage.errors import ConfigError
 from graphsage.evaluation.metrics import METRICS
 
@@ -40,13 +40,15 @@ def command(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Score the model in RUN: micro and macro F1, or MAE, RMSE and R2 of a regression.
+    """Score the model in RUN: micro and macro F1, MAE, RMSE and R2 of a regression,
+    or ranks of held-out links.
 
     The nodes are attached to the full graph, as if they had just arrived.
     A model trained without labels is scored as in the paper: by a logistic
     regression on the embeddings of the training nodes, beside the scores of
     features, neighbor means, an untrained encoder and DeepWalk. A regression
     is shown beside the mean of the training targets and ridge regressions.
+    Links are ranked among all candidates, beside four yardsticks.
 
     \b
     Examples:
@@ -56,11 +58,18 @@ def command(
       graphsage evaluate run other-graph --part all
     """
     from graphsage.evaluation.f1 import F1
+    from graphsage.evaluation.regression import RegressionScores
     from graphsage.inference.model import quality, scores_of, with_known_classes
 
     if split_name in ("train", "val", "test", "all"):
         raise ConfigError(f"--split was renamed --part, and --split-name --split; write --part {split_name}")
     opened = open_run(run, data, device)
+    if opened.model.links is not None:
+        for flag, given in (("--per-class", per_class), ("--picture", picture)):
+            if given:
+                raise ConfigError(f"{flag} shows classes, and the model in {run} predicts links; leave it out")
+        _evaluate_links(opened, split_name, part, inference, yardsticks=yardsticks, json=json)
+        return
     name, split = opened.split(split_name)
     graph, unknown = with_known_classes(opened.model, opened.graph, opened.data.name)
     what, result = ("target", "is left out") if graph.regression else ("class", "counts as wrong")
@@ -85,7 +94,7 @@ def command(
     }
     nodes = {"split": f"{part} of {name}", "nodes": f"{scores.nodes:,}", "split_name": None}
     if opened.model.regression:
-        assert not isinstance(scores, F1)
+        assert isinstance(scores, RegressionScores)
         found = {"model": scores} | (_yardsticks(graph, split, part) if yardsticks else {})
         facts.pop("classifier")
         if json:
@@ -119,6 +128,29 @@ def command(
         print_columns([HEADER, *map(_row, each.classes)], right=range(1, len(HEADER)))
     if rows is not None:
         print_yardsticks(rows, part)
+
+
+def _evaluate_links(
+    opened: "Opened", split_name: str | None, part: str, inference: str | None, *, yardsticks: bool, json: bool
+) -> None:
+    from graphsage.datasets.dataset import LINK_SPLIT
+
+    model, how = opened.model, opened.model.about["config"]["link_split"]
+    if how == "nodes" or opened.stored is not None:
+        name, split = opened.split(split_name)
+    else:
+        name, split = LINK_SPLIT, opened.data.with_all_nodes().splits[LINK_SPLIT]
+    rows = link_rows(model, opened.graph, split, part, inference, yardsticks=yardsticks)
+    facts = {"part": part, "seed": model.seed, "data": opened.spec, "link_split": how}
+    if how == "nodes":
+        facts["split_name"] = name
+    facts["inference"] = inference or model.inference
+    if json:
+        own, *others = [{key: value for key, value in row.items() if key != "name"} for row in rows]
+        print_json(facts | own | {"yardsticks": dict(zip([row["name"] for row in rows[1:]], others, strict=True))})
+        return
+    print_facts(facts)
+    print_links(rows, part)
 
 
 def _row(scores: "ClassScores") -> list[str]:

@@ -46,7 +46,7 @@ def yardstick_rows(scorer: "Scorer", metric: Metric) -> list[dict[str, Any]]:
     graph, split = opened(scorer.data, scorer.split)
     assert graph.labels is not None
     scored: dict[str, dict[str, float]] = {}
-    if metric.regression:
+    if metric.of == "numbers":
         for part in ("val", "test"):
             for name, row in regression_yardsticks(graph, split, part).items() if len(split.nodes(part)) else ():
                 scored.setdefault(name, {})[part] = float(getattr(row.scores, metric.name))

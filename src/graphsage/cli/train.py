@@ -23,7 +23,7 @@ from graphsage.cli.options import (
 from graphsage.cli.output import TrainingDisplay, data_summary, print_json, say, working
 from graphsage.cli.runs import RunFolder, lasting_name
 from graphsage.cli.settings import RUN_FILE, Settings, write_run_file
-from graphsage.cli.yardsticks import Yardsticks, print_yardsticks, yardstick_rows
+from graphsage.cli.yardsticks import Yardsticks, link_rows, print_links, print_yardsticks, yardstick_rows
 from graphsage.errors import ConfigError, DataError, GraphSageError, refuse_unused, setting
 from graphsage.evaluation.metrics import METRICS
 from graphsage.recipes import RECIPES
@@ -55,6 +55,7 @@ PANELS = {
         "inference",
     ),
     "Classes and numbers": ("head_scale", "class_weights", "metric", "calibrate", "loss"),
+    "Links": ("link_split", "decoder", "negatives", "link_negatives", "source_encoder", "popularity"),
     "Neighborhoods": ("sample_sizes", "whole_batches", "max_degree", "cap", "redraw"),
     "Features": (
         "identity_dim",
@@ -197,6 +198,7 @@ def command(
       graphsage train --out run --resume --epochs 20
       graphsage train --nodes nodes.csv --edges edges.csv --label section --text description --out run
       graphsage train --nodes homes.csv --edges roads.csv --label price --task regression --numeric rooms --out run
+      graphsage train --nodes nodes.csv --edges edges.csv --text description --task links --out run
       graphsage train data/ppi --out run --workers 4
       torchrun --nnodes 2 --nproc-per-node 4 ... -m graphsage train folder --out run
     """
@@ -234,6 +236,8 @@ def command(
         yardsticks,
     )
     if workers is not None and launches(workers):
+        if chosen.config().task == "links":
+            raise ConfigError(f"{setting('task', 'links')} trains in one process; leave out --workers")
         check(request)
         raise typer.Exit(launch(request, context.find_root().obj, workers, 3 if max_restarts is None else max_restarts))
     run(request)
@@ -342,7 +346,9 @@ def _train(request: Request, device: str, ranks: "Ranks") -> None:
         raise typer.Exit(130) from None
     if ranks.rank == 0:
         rows = None
-        if request.yardsticks and model.head is None:
+        if request.yardsticks and model.links is not None:
+            rows = link_rows(model, model.run_graph(), model.run_split(), "val")
+        elif request.yardsticks and model.head is None:
             if ranks.count > 1:
                 say(f"`graphsage evaluate {out}` prints the yardsticks")
             else:
@@ -364,7 +370,7 @@ def _start(request: Request, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
         resume = request.folder.resumes(job(), restarts())
         if resume:
             refuse_changed_sources(request.folder.path)
-        data, split_name, place, about = _open(request.chosen, config.task)
+        data, split_name, place, about = _open(request.chosen, config)
         form = "" if config.form is None else f"{config.form} form, "
         shared = "" if ranks.count == 1 else f", {ranks.count} workers"
         say(
@@ -402,15 +408,14 @@ def _check_data(chosen: "Settings") -> None:
         raise ConfigError("nothing to train on: give DATA (setmm, a folder or a prefix), or --nodes and --edges")
 
 
-def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str, Any], dict[str, Any]]":
+def _open(chosen: "Settings", config: "Config") -> "tuple[Dataset, str, str | dict[str, Any], dict[str, Any]]":
     """The data, the split's name, and how the run file and the model remember the data."""
     from graphsage.datasets.open import open_data
 
     if not chosen.tables:
         assert chosen.data is not None
         with working(f"reading {chosen.data}"):
-            data = open_data(chosen.data)
-            split_name = chosen.split or data.default_split
+            data, split_name = _with_split(open_data(chosen.data), chosen.split, config)
         say(data_summary(data, split_name, data.split(split_name)))
         place = lasting_name(chosen.data)
         return data, split_name, place, {"data": place}
@@ -418,15 +423,14 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
     from graphsage.datasets.tables import open_tables
     from graphsage.training.train import check_classes, check_task
 
-    spec = chosen.spec()
+    spec, task = chosen.spec(), config.task
     with working(f"reading {spec.name}"):
-        data = open_tables(spec)
-        split_name = chosen.split or data.default_split
+        data, split_name = _with_split(open_tables(spec), chosen.split, config)
         if split_name == "given":
             refuse_unused(
                 chosen.tables, dict.fromkeys(("fractions", "split_seed"), f"to {setting('split', 'random')} or time")
             )
-        if task != "unsupervised":
+        if task not in ("unsupervised", "links"):
             if data.graph.labels is None:
                 raise DataError(
                     f"give the label column with {setting('label')}, or use {setting('task', 'unsupervised')}"
@@ -436,6 +440,15 @@ def _open(chosen: "Settings", task: str) -> "tuple[Dataset, str, str | dict[str,
         lines = table_summary(data, spec, split_name, data.split(split_name))
     say("\n".join(lines))
     return data, split_name, data.about["tables"], {}
+
+
+def _with_split(data: "Dataset", split: str | None, config: "Config") -> "tuple[Dataset, str]":
+    """The data, and the name of the split of its nodes."""
+    if config.task == "links":
+        from graphsage.training.train import with_node_split
+
+        data, split = with_node_split(config.resolved(), data, split)
+    return data, split or data.default_split
 
 
 def _report(
@@ -454,5 +467,7 @@ def _report(
         if score is not None:
             shown = f", validation {metric.title} {metric.shown(score)} (epoch {done['kept_epoch']})"
         print(f"{done['steps']:,} steps in {done['seconds']:.1f} s{shown}; the model is in {out}")
-        if yardsticks is not None:
+        if yardsticks is not None and model.links is not None:
+            print_links(yardsticks, "val")
+        elif yardsticks is not None:
             print_yardsticks(yardsticks, "val", "test")

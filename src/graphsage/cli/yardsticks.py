@@ -17,7 +17,8 @@ Yardsticks = Annotated[
     option(
         "--yardsticks/--no-yardsticks",
         "Score unsupervised embeddings beside features, neighbor means, an untrained encoder and DeepWalk; regressions "
-        "beside ridge regressions.",
+        "beside ridge regressions, links beside popularity, common neighbors, resource allocation and the vote of the "
+        "nearest nodes.",
         default="on",
     ),
 ]
@@ -52,3 +53,23 @@ def print_yardsticks(rows: list[dict[str, Any]], *parts: str) -> None:
     for row in rows:
         if row["note"] is not None:
             print(f"{row['name']}: {row['note']}")
+
+
+def link_rows(
+    model: "Model", graph: "Graph", split: "Split", part: str, inference: str | None = None, *, yardsticks: bool = True
+) -> list[dict[str, Any]]:
+    """The scores of held-out links by the model and, below, by the yardsticks."""
+    from graphsage.inference.links import evaluate_links
+
+    with block_progress("embedding") as on_block:
+        found = evaluate_links(model, graph, split, part, yardsticks=yardsticks, inference=inference, on_block=on_block)
+    return [{"name": name, "sources": scores.sources, **scores.as_dict()} for name, scores in found.items()]
+
+
+def print_links(rows: list[dict[str, Any]], part: str) -> None:
+    print()
+    names = [name for name in rows[0] if name not in ("name", "sources")]
+    shown = {"mrr": "MRR", "auc": "AUC", "ap": "AP"}
+    head = [f"{part} links of {rows[0]['sources']:,} nodes", *(shown.get(name, name) for name in names)]
+    table = [head, *([row["name"], *(f"{row[name]:.4f}" for name in names)] for row in rows)]
+    print_columns(table, right=range(1, len(head)))

@@ -1,7 +1,7 @@
 """A data set: a graph, its named splits, and the columns from which features are still to be computed."""
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,6 +19,10 @@ from graphsage.tables.messages import Place
 def text_plan(*columns: str) -> FeaturePlan:
     """The default way of text: TF-IDF and a truncated SVD over all columns together."""
     return FeaturePlan((Step(TfidfSvd(), columns),))
+
+
+LINK_SPLIT = "links"
+"""The name of the split of nodes if links and no nodes are held out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +74,13 @@ class Dataset:
         """Every name that `split` accepts, stored ones first."""
         computed = ["random", *(["time"] if self.graph.time is not None else [])]
         return tuple(dict.fromkeys([*self.splits, *computed]))
+
+    def with_all_nodes(self) -> "Dataset":
+        """With the split LINK_SPLIT, in which every node is known, as its default."""
+        if LINK_SPLIT in self.splits:
+            return self
+        everyone = Split(torch.zeros(self.graph.num_nodes, dtype=torch.uint8))
+        return replace(self, splits={**self.splits, LINK_SPLIT: everyone}, default_split=LINK_SPLIT)
 
     def with_features(self, split: Split) -> tuple[Graph, FittedFeatures | None]:
         """The graph with features, and the plan fitted on the training nodes of `split` if there was one.

@@ -23,8 +23,8 @@ class Metric:
     score: Callable[["Array", "Array", "Array"], float]
     lowest: bool = False
     """Whether the lowest score is the best one."""
-    regression: bool = False
-    """Whether it compares numbers."""
+    of: str = "classes"
+    """What it compares: classes, numbers or links."""
 
     def shown(self, score: float) -> str:
         """The score as text; errors in the units of the data may have any size."""
@@ -104,6 +104,10 @@ def _marks(truth: "Array", probabilities: "Array") -> tuple["Array", "Array"]:
     return truth[known, None] == np.arange(count), probabilities[known]
 
 
+def _ranked(truth: "Array", probabilities: "Array", decided: "Array") -> float:
+    raise DataError("links are scored among candidates and not for each node; use graphsage evaluate")
+
+
 def _error(name: str) -> Callable[["Array", "Array", "Array"], float]:
     def score(truth: "Array", probabilities: "Array", decided: "Array") -> float:
         from graphsage.evaluation.regression import regression_scores
@@ -123,8 +127,11 @@ METRICS: dict[str, Metric] = {
         Metric("loss", "loss", _log_loss, lowest=True),
         Metric("auc", "AUC", _auc),
         Metric("ap", "AP", _average_precision),
-        Metric("r2", "R2", _error("r2"), regression=True),
-        Metric("rmse", "RMSE", _error("rmse"), lowest=True, regression=True),
-        Metric("mae", "MAE", _error("mae"), lowest=True, regression=True),
+        Metric("r2", "R2", _error("r2"), of="numbers"),
+        Metric("rmse", "RMSE", _error("rmse"), lowest=True, of="numbers"),
+        Metric("mae", "MAE", _error("mae"), lowest=True, of="numbers"),
+        Metric("mrr", "MRR", _ranked, of="links"),
+        Metric("hits@10", "hits@10", _ranked, of="links"),
+        Metric("recall@50", "recall@50", _ranked, of="links"),
     )
 }

@@ -28,6 +28,7 @@ from graphsage.features.structure import Structure
 from graphsage.inference.fingerprint import checksum
 from graphsage.model.encoder import Encoder, EncoderConfig
 from graphsage.model.heads import ClassHead, RegressionHead
+from graphsage.model.links import LinkHead
 from graphsage.regular_files import JSON_BYTES, parse_json, read_regular
 from graphsage.sampling.minibatch import SamplingConfig
 from graphsage.version import __version__
@@ -35,7 +36,7 @@ from graphsage.version import __version__
 if TYPE_CHECKING:
     from graphsage.inference.model import Model
 
-FORMAT = 5  # 5: structural features, known labels, calibration, regression
+FORMAT = 6  # 6: links; 5: structural features, known labels, calibration, regression
 _FILES = ("model.safetensors", "features.json", "features.safetensors")
 _ADVICE = "copy the run again, or train the model again"
 _PLAIN = (
@@ -56,6 +57,8 @@ def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
     tensors = {f"encoder.{name}": value for name, value in encoder.state_dict().items()}
     if head is not None:
         tensors |= {f"head.{name}": value for name, value in head.state_dict().items()}
+    if model.links is not None:
+        tensors |= {f"links.{name}": value for name, value in model.links.state_dict().items()}
     if model.limits is not None:
         tensors["limits.largest"] = model.limits.largest
     with atomic_file(folder / "model.safetensors") as temporary:
@@ -82,6 +85,7 @@ def save_bundle(model: "Model", folder: Path, data: str | None = None) -> None:
             "scale": head.log_scale is not None,
             "regression": model.regression,
         },
+        "links": None if model.links is None else model.links.settings(),
         "sampling": dataclasses.asdict(model.sampling),
         **{name: getattr(model, name) for name in (*_PLAIN, "class_names")},
         "structure": dataclasses.asdict(model.structure),
@@ -109,6 +113,7 @@ def load_bundle(folder: Path) -> "Model":
         if config["head"] is not None:
             kind = RegressionHead if config["head"]["regression"] else ClassHead
             head = kind(encoder_config.dim, config["head"]["num_classes"], scale=config["head"]["scale"])
+        links = None if config["links"] is None else LinkHead(**config["links"])
         names = config["class_names"]
         structure = Structure(**config["structure"])
         rest = {name: config[name] for name in _PLAIN}
@@ -123,6 +128,9 @@ def load_bundle(folder: Path) -> "Model":
     _fill(encoder, tensors, "encoder.", folder)
     if head is not None:
         _fill(head, tensors, "head.", folder)
+    if links is not None:
+        _fill(links, tensors, "links.", folder)
+        links.eval()
     features, limits = _features(folder, files), _limits(folder, config["limits"], tensors)
     if tensors:
         raise BundleError(f"{folder / 'model.safetensors'} holds a tensor {min(tensors)!r} the model does not have")
@@ -130,6 +138,7 @@ def load_bundle(folder: Path) -> "Model":
     return Model(
         encoder=encoder,
         head=head,
+        links=links,
         sampling=sampling,
         features=features,
         structure=structure,

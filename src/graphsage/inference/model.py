@@ -30,9 +30,11 @@ from graphsage.inference.embed import embed_exact, embed_sampled, kept_features,
 from graphsage.inference.feature_placement import place
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead, RegressionHead
+from graphsage.model.links import LinkHead
 from graphsage.sampling.minibatch import SamplingConfig
 
 if TYPE_CHECKING:
+    from graphsage.evaluation.link_scores import LinkScores
     from graphsage.inference.new_rows import Attached
     from graphsage.inference.run_data import RunData
 
@@ -77,6 +79,9 @@ class Model:
     folder: Path | None = field(default=None, repr=False)
     """The folder that the model was loaded from or trained into."""
 
+    links: LinkHead | None = None
+    """What scores links, after training for them."""
+
     _last: tuple[Graph, Graph, Graph, bool] | None = field(default=None, repr=False)
     """Cache: the last graph, its copies on the device and capped, and whether its lists are in the order of keys."""
     _read: tuple[Graph, list[Tensor]] | None = field(default=None, repr=False)
@@ -103,8 +108,9 @@ class Model:
 
     def to(self, device: str | torch.device) -> "Model":
         self.encoder.to(device)
-        if self.head is not None:
-            self.head.to(device)
+        for part in (self.head, self.links):
+            if part is not None:
+                part.to(device)
         return self
 
     def embed(
@@ -241,6 +247,8 @@ class Model:
 
     def _scores(self, z: Tensor) -> Tensor:
         """The head's outputs."""
+        if self.links is not None:
+            raise DataError("this model predicts links and no classes; use graphsage score or recommend")
         if self.head is None:
             raise DataError(
                 f"this model was trained without labels and predicts nothing; "
@@ -282,9 +290,9 @@ class Model:
 
     def evaluate(
         self, graph: Graph | None = None, split: Split | None = None, part: str = "test", **options: Any
-    ) -> F1 | RegressionScores:
+    ) -> "F1 | RegressionScores | LinkScores":
         """F1, or the errors of a regression, on a part of a split, unseen nodes attached to the full graph. Without a
-        head, by the logistic probe.
+        head, by the logistic probe. After training for links, how well the links of a part are found.
 
         A node of a class that the model does not know counts as wrong.
 
@@ -293,6 +301,10 @@ class Model:
         """
         graph = self._graph(graph)
         split = self.run_split(graph) if split is None else split
+        if self.links is not None:
+            from graphsage.inference.links import evaluate_links
+
+            return evaluate_links(self, graph, split, part, yardsticks=False, **options)["model"]
         return scores_of(self.answers(graph, split, (part,), **options)[part])
 
     def evaluate_parts(self, graph: Graph, split: Split, parts: Sequence[str], **options: Any) -> dict[str, F1]:

@@ -46,6 +46,15 @@ TASKS: dict[str, dict[str, Any]] = {
     "unsupervised": {"epochs": 1, "lr": 0.0001, "metric": None},
     "joint": {"epochs": 10, "lr": 0.001, "metric": "micro-f1"},
     "regression": {"epochs": 10, "lr": 0.01, "metric": "r2"},
+    "links": {
+        "epochs": 10,
+        "lr": 0.001,
+        "metric": "mrr",
+        "link_split": "edges",
+        "decoder": "dot",
+        "negatives": "in-batch",
+        "source_encoder": "sage",
+    },
 }
 """The defaults of each task."""
 
@@ -57,6 +66,7 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
 
 PAIRS, CLASSES, HIDDEN = ("unsupervised", "joint"), ("supervised", "joint"), ("pool", "meanpool", "lstm")
 HEADS = (*CLASSES, "regression")
+LINKS, SCORED = ("links",), (*HEADS, "links")
 EQUATION_1, CONTRASTIVE = ("equation-1",), ("contrastive",)
 USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "num_walks": ("task", PAIRS),
@@ -70,7 +80,13 @@ USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "supervised_weight": ("task", ("joint",)),
     "whole_batches": ("task", ("supervised", "regression")),
     "head_scale": ("task", HEADS),
-    "metric": ("task", HEADS),
+    "metric": ("task", SCORED),
+    "link_split": ("task", LINKS),
+    "decoder": ("task", LINKS),
+    "negatives": ("task", LINKS),
+    "link_negatives": ("task", LINKS),
+    "source_encoder": ("task", LINKS),
+    "popularity": ("task", LINKS),
     "class_weights": ("task", CLASSES),
     "calibrate": ("task", CLASSES),
     "loss": ("task", ("regression",)),
@@ -100,6 +116,10 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "schedule": ("constant", "cosine"),
     "loss": ("mse", "mae", "huber"),
     "keep_weights": ("best", "last"),
+    "link_split": ("edges", "nodes", "time"),
+    "decoder": ("dot", "bilinear", "mlp"),
+    "negatives": ("in-batch", "uniform", "degree", "hard"),
+    "source_encoder": ("sage", "features"),
 }
 """The values of settings that have a fixed list of them."""
 
@@ -112,8 +132,8 @@ class Config:
     """
 
     task: str = "supervised"
-    """Learn classes (supervised) or numbers (regression) of nodes, from the graph alone (unsupervised), or from classes
-    and graph (joint)."""
+    """Learn classes (supervised) or numbers (regression) of nodes, from the graph alone (unsupervised), from classes
+    and graph (joint), or which links are missing (links)."""
     objective: str | None = None
     """Unsupervised loss: Equation 1 of the paper (equation-1), or InfoNCE between augmented views of a node and of one
     near it (contrastive)."""
@@ -195,7 +215,7 @@ class Config:
     """Keep the weights of the epoch with the best validation score (best), or the last ones (last)."""
     metric: str | None = None
     """Validation score that chooses weights and settings: micro-f1, macro-f1, accuracy, loss, auc or ap; for regression
-    r2, rmse or mae."""
+    r2, rmse or mae; for links mrr, hits@10 or recall@50."""
     loss: str = "mse"
     """Error that regression minimizes, in deviations of the target: squared (mse), absolute (mae), or squared up to one
     deviation and absolute beyond (huber)."""
@@ -221,6 +241,21 @@ class Config:
     """Share of the edges that a view of the contrastive objective lacks."""
     supervised_weight: float = 1.0
     """Weight of the supervised loss in the joint task."""
+    link_split: str | None = None
+    """Hold out links at random (edges), the links of the new nodes of a split (nodes), or the newest links (time)."""
+    decoder: str | None = None
+    """Score of a link from two embeddings: their product (dot), a product with a learned matrix (bilinear), or a
+    product and a small network (mlp)."""
+    negatives: str | None = None
+    """Wrong targets in training: those of other links of the batch (in-batch), nodes drawn evenly (uniform) or by
+    degree^0.75 (degree), or nodes near the sources (hard)."""
+    link_negatives: int = 512
+    """Wrong targets that are drawn for a batch of links, unless they come from the batch itself."""
+    source_encoder: str | None = None
+    """Embed the source of a link as any node (sage), or by a network of its features, for new nodes without edges
+    (features)."""
+    popularity: bool = False
+    """Add a learned multiple of the logarithm of a target's number of links to the score."""
     tf32: bool = False
     """Multiply in TF32 on a GPU: faster, with factors rounded to 10 bits of mantissa."""
     feature_type: str | None = None
@@ -241,7 +276,7 @@ class Config:
                 f"{setting('sample_sizes')} must hold one number for each of the {self.num_layers} layers; "
                 f"got {written(self.sample_sizes)}"
             )
-        at_least(1, self, "epochs", "steps", "batch_size", "num_walks", "num_negatives")
+        at_least(1, self, "epochs", "steps", "batch_size", "num_walks", "num_negatives", "link_negatives")
         at_least(2, self, "walk_length")
         at_least(
             0, self, "projections", "whole_batches", "patience", "weight_decay", "clip", "supervised_weight", "seed"
@@ -257,8 +292,8 @@ class Config:
                 raise ConfigError(f"{setting(name)} must be at least 0 and below 1; got {getattr(self, name)}")
         if self.seed >= 2**63:
             raise ConfigError(f"{setting('seed')} must be below 2^63; got {self.seed}")
-        if self.metric is not None and self.task in HEADS and METRICS[self.metric].regression != self.regression:
-            fitting = ", ".join(name for name, metric in METRICS.items() if metric.regression == self.regression)
+        if self.metric is not None and self.task in SCORED and METRICS[self.metric].of != self._scored:
+            fitting = ", ".join(name for name, metric in METRICS.items() if metric.of == self._scored)
             raise ConfigError(
                 f"{setting('metric', self.metric)} does not fit {setting('task', self.task)}; use one of {fitting}"
             )
@@ -273,6 +308,8 @@ class Config:
                 f"{setting('label_inputs', True)} hides the labels of a batch's targets and needs "
                 f"{setting('task', 'supervised')} with batches of some nodes; leave it or {other} out"
             )
+        if self.task == "links":
+            self._check_links()
         if self.cap == NO_CAP and self.max_degree is not None:
             raise ConfigError(
                 f"{setting('max_degree')} needs a cap, row or symmetric; got {self.max_degree} "
@@ -282,9 +319,30 @@ class Config:
             self.encoder()  # checks the fields of the model and of sampling
             self.sampling()
 
+    def _check_links(self) -> None:
+        """Refuse what would tell a model the links it is asked for."""
+        told = {
+            "degree_features": bool(self.degree_features),
+            "projections": bool(self.projections),
+            "max_degree": self.max_degree is not None,
+            "cap": self.cap not in (None, NO_CAP),
+            "form": self.form is not None,
+            "redraw": self.redraw is False,
+        }
+        if (name := next((name for name, used in told.items() if used), None)) is not None:
+            raise ConfigError(
+                f"{setting(name)} does not fit {setting('task', 'links')}: what a model reads must not depend on the "
+                "link it is asked for; leave it out"
+            )
+
     @property
     def regression(self) -> bool:
         return self.task == "regression"
+
+    @property
+    def _scored(self) -> str:
+        """What a validation score compares."""
+        return "numbers" if self.regression else "links" if self.task == "links" else "classes"
 
     @property
     def calibrates(self) -> bool:
@@ -322,7 +380,7 @@ class Config:
             choices["normalize"] = "never"  # vectors of length 1 cannot say how much (docs/log.md)
         if (self.cap or choices["cap"]) == NO_CAP:
             del choices["max_degree"]
-        if self.task == "unsupervised":
+        if self.task in ("unsupervised", "links"):
             choices["last_activation"] = False  # docs/design/0003: with ReLU the embeddings collapse under Equation 1
         if self.class_weights != "equal" and self.task in CLASSES:
             choices["metric"] = "macro-f1"  # micro F1 would choose the epoch in which the weights did least
@@ -332,13 +390,13 @@ class Config:
     @property
     def keeps_best(self) -> bool:
         """Whether the weights of the best epoch are kept, given validation nodes: without a form, and with patience."""
-        if self.task not in HEADS or self.keep_weights is not None:
+        if self.task not in SCORED or self.keep_weights is not None:
             return self.keep_weights == "best"
         return self.form is None or bool(self.patience)
 
     def selection(self) -> Metric:
         """The score that chooses weights and settings; unsupervised training is scored by its probe's micro F1."""
-        return METRICS[self.resolved().metric or "micro-f1" if self.task in HEADS else "micro-f1"]
+        return METRICS[self.resolved().metric or "micro-f1" if self.task in SCORED else "micro-f1"]
 
     def rate(self, step: int, total: int) -> float:
         """The learning rate of `step`, counted from 0, of `total` steps."""

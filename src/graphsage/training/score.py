@@ -94,7 +94,7 @@ class Scorer:
         # Without a head each of these fits a probe, minutes for PPI's 121 labels: once is enough.
         again = model.head is not None and parts
         sampled = model.answers(graph, split, parts, inference="sampled") if again else {}
-        second = METRICS["r2" if metric.regression else "macro-f1"]
+        second = METRICS["r2" if metric.of == "numbers" else "macro-f1"]
         both = {part: (score_of(metric, made), score_of(second, made)) for part, made in exact.items()}
         one = {part: score_of(metric, made) for part, made in sampled.items()}
         return Score(settings, both, one, tuple(curve), seconds)

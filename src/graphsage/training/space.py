@@ -109,6 +109,10 @@ class Space:
     def __post_init__(self) -> None:
         if not self.axes:
             raise ConfigError("the space has no setting to search; add one to [space], such as lr = [0.01, 0.001]")
+        if self.fixed.get("task") == "links" or ("task" in self.axes and "links" in self.axes["task"].ends()):
+            raise ConfigError(
+                f"a sweep scores nodes and no links; train with {setting('task', 'links')} once for each setting"
+            )
         if "seed" in self.axes:
             raise ConfigError(
                 f"space: seed is not a setting to choose; {setting('seeds')} repeats the winner with several seeds"

@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from graphsage.datasets.dataset import Dataset
+from graphsage.datasets.dataset import LINK_SPLIT, Dataset
 from graphsage.errors import ConfigError, DataError, DataWarning, setting
 from graphsage.execution.ranks import SINGLE_PROCESS, Ranks
 from graphsage.features.known_labels import label_width
@@ -23,6 +23,7 @@ from graphsage.features.structure import PROJECTIONS, Structure
 from graphsage.graph.build import check_graph
 from graphsage.graph.cap import cap_summary, without_self_loops
 from graphsage.graph.graph import Graph
+from graphsage.graph.link_split import LinkSplit, split_links
 from graphsage.graph.paging import exceeds_memory, read_ahead
 from graphsage.graph.split import Split, training_graph, without_test_nodes
 from graphsage.inference.bundle import save_bundle
@@ -40,6 +41,7 @@ from graphsage.inference.model import (
 )
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead, RegressionHead
+from graphsage.model.links import LinkHead
 from graphsage.recipes import recipe as recipe_settings
 from graphsage.training.config import Config
 from graphsage.training.loop import run_loop
@@ -48,7 +50,9 @@ from graphsage.training.objectives.base import Objective, TrainingData
 from graphsage.training.objectives.contrastive import projection_head
 from graphsage.training.progress import Event
 
+S = TypeVar("S", bound=Split | str | None)
 FEWEST_TO_CHOOSE_BY = 10  # labeled validation nodes
+VALIDATION_SOURCES = 1000  # of links; more take longer than they choose better
 
 
 def train(
@@ -89,17 +93,25 @@ def train(
             raise ConfigError("give a recipe or a config, not both; single settings override a recipe")
         settings = recipe_settings(recipe) | settings
     config = (config or Config.from_dict(settings)).resolved()
+    if config.task == "links":
+        if ranks.count > 1:
+            raise ConfigError(f"{setting('task', 'links')} trains in one process; leave out the workers")
+        data, split = with_node_split(config, _dataset(data), split)
     for sentence in config.without_effect() if ranks.rank == 0 else ():
         warnings.warn(sentence, DataWarning, stacklevel=2)
     run = set_up(data, split, config, choose_device(device), about or {}, ranks)
     model, folder = run.model, None if out is None or ranks.rank else Path(out)
-    validate = _validator(config, model, run.graph, run.split)
-    config, few = _chooses(config, run.graph, run.split)
+    validate, few = _link_validator(config, run), None
+    if run.links is None:
+        validate = _validator(config, model, run.graph, run.split)
+        config, few = _chooses(config, run.graph, run.split)
     kept: list[str] = []
 
     def begin() -> None:
         if on_begin is not None:
             on_begin()
+        if run.links is not None and on_note is not None:
+            on_note(f"links   {run.links.summary()}")
         if few is not None and on_note is not None:
             on_note(f"keep    {few}")
         capped = _capped_lists(run, keep_graph, on_note)
@@ -155,6 +167,8 @@ class Run:
     given: Graph
     """`graph` as it was before it moved to the device."""
     split: Split
+    links: LinkSplit | None = None
+    """On the CPU."""
 
 
 def set_up(
@@ -168,7 +182,10 @@ def set_up(
     """Extract the training graph, cap it, fit the scaler, create the model and move everything to `device`."""
     graph, chosen, fitted = _prepare(data, split)
     check_graph(graph)
-    seen = training_graph(graph, chosen)
+    links = None
+    if config.task == "links":
+        links = split_links(graph, config.link_split or "edges", chosen, config.seed)
+    seen = training_graph(graph, chosen) if links is None else links.train.messages
     structure = _structure(config, graph)
     tables = input_tables(seen, structure)
     nodes = chosen.nodes("train")
@@ -193,16 +210,35 @@ def set_up(
         tables = [*tables, known]
     training_data = TrainingData(seen, capped, tables, nodes, ranks.rank, ranks.count, known)
     projection = _projection(config, device)
-    parts = {"encoder": model.encoder, "head": model.head, "projection": projection}
+    parts = {"encoder": model.encoder, "head": model.head, "projection": projection, "links": model.links}
     module = nn.ModuleDict({name: part for name, part in parts.items() if part is not None})
     _begin_alike(module, ranks)
-    objective = make_objective(config, model.encoder, model.head, training_data, projection)
-    return Run(model, module, objective, training_data, here, graph, chosen)
+    asked = None if links is None or model.links is None else (model.links, links)
+    objective = make_objective(config, model.encoder, model.head, training_data, projection, asked)
+    return Run(model, module, objective, training_data, here, graph, chosen, links)
+
+
+def with_node_split(config: Config, data: Dataset, split: S) -> tuple[Dataset, S | str]:
+    """The data and the split of its nodes for links: all are known, unless the links of new nodes are held out."""
+    if config.link_split == "nodes":
+        return data, split
+    if split not in (None, LINK_SPLIT):
+        how = setting("link_split", config.link_split or "edges")
+        raise ConfigError(
+            f"{how} holds out links and no nodes, so {setting('split')} has no effect; leave it out, or use "
+            f"{setting('link_split', 'nodes')}"
+        )
+    return data.with_all_nodes(), LINK_SPLIT
 
 
 def _structure(config: Config, graph: Graph) -> Structure:
     """The features by edges that the model reads: for a graph without other features, at least the degree."""
     lacking = graph.features is None and not config.identity_dim
+    if lacking and config.task == "links":
+        raise DataError(
+            "the nodes have no features, and features from edges would tell a model the links it is asked for; give "
+            f"{setting('identity_dim', 64)} to learn a vector for each node"
+        )
     usual = PROJECTIONS if lacking and config.form is None else 0
     projections = usual if config.projections is None else config.projections
     return Structure(config.degree_features or lacking, projections)
@@ -289,7 +325,17 @@ def _new_model(
         torch.manual_seed(config.seed)
         encoder = Encoder(config.encoder(), in_dim, seen.num_nodes if config.identity_dim else None)
         head, names = None, seen.class_names
-        if config.task != "unsupervised":
+        links = None
+        if config.task == "links":
+            links = LinkHead(
+                config.dim,
+                config.decoder or "dot",
+                popularity=config.popularity,
+                in_dim=in_dim if config.source_encoder == "features" else None,
+                normalize=config.encoder().normalize != "never",
+                dropout=config.dropout,
+            )
+        elif config.task != "unsupervised":
             check_task(seen, config.task)
             names, width = _vocabulary(seen, nodes)
             kind = RegressionHead if config.regression else ClassHead
@@ -307,6 +353,7 @@ def _new_model(
     return Model(
         encoder=encoder,
         head=head,
+        links=links,
         sampling=config.sampling(),
         inference=config.inference,
         structure=structure,
@@ -415,6 +462,22 @@ def _validator(config: Config, model: Model, graph: Graph, split: Split) -> Call
 
     def validate() -> float:
         return score_of(config.selection(), Answers(truth, *model.outputs(model.embed(seen, nodes, known=known))))
+
+    return validate
+
+
+def _link_validator(config: Config, run: Run) -> Callable[[], float] | None:
+    """The chosen score of the validation links, among all candidates."""
+    if run.links is None:
+        return None
+    from graphsage.evaluation.link_scores import Questions  # they load scipy, for this task alone
+    from graphsage.inference.links import score_links
+
+    part = run.links.val
+    asked = Questions.of(part, VALIDATION_SOURCES, config.seed)
+
+    def validate() -> float:
+        return score_links(run.model, run.given, part, asked).as_dict()[config.selection().name]
 
     return validate
 
