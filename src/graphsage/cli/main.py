@@ -19,7 +19,9 @@ from graphsage.cli import (
     live,
     plan,
     plot,
+    recommend,
     reproduce,
+    score,
     search,
     serve,
     sweep,
@@ -75,6 +77,8 @@ app.command("reproduce", rich_help_panel=LEARN)(reproduce.command)
 app.command("evaluate", rich_help_panel=USE)(evaluate.command)
 app.command("embed", rich_help_panel=USE)(embed.embed_command)
 app.command("predict", rich_help_panel=USE)(embed.predict_command)
+app.command("recommend", rich_help_panel=USE)(recommend.command)
+app.command("score", rich_help_panel=USE)(score.command)
 app.command("serve", rich_help_panel=SERVE)(serve.command)
 app.add_typer(live.app, name="live", rich_help_panel=SERVE)
 app.add_typer(keys.app, name="keys", rich_help_panel=SERVE)

@@ -90,6 +90,12 @@ def graph_links(graph: Graph) -> Tensor:
     return pairs if graph.directed else pairs[pairs[:, 0] <= pairs[:, 1]]
 
 
+def known_links(graph: Graph) -> Tensor:
+    """The edges of a graph without self pairs, (K, 2), in both directions if they have none."""
+    links = both(graph_links(graph), not graph.directed)
+    return links[links[:, 0] != links[:, 1]]
+
+
 def both(pairs: Tensor, both_ways: bool) -> Tensor:
     """`pairs` and, if links have no direction, their reverses."""
     return torch.cat([pairs, pairs.flip(1)]) if both_ways else pairs

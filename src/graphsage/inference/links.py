@@ -4,14 +4,16 @@ A pair is scored as if its edge did not exist in either direction: the trees of 
 count for the popularity of the target. For a fixed model an edge therefore never changes its own score.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import torch
+from scipy import sparse
 from torch import Tensor
 
 from graphsage.errors import ConfigError, DataError, setting
@@ -19,21 +21,26 @@ from graphsage.evaluation.link_scores import LinkScores, Questions, link_scores
 from graphsage.evaluation.ranking import Scores
 from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.graph.graph import Graph
-from graphsage.graph.link_split import LinkPart, LinkSplit, both, graph_links, split_links
+from graphsage.graph.link_split import LinkPart, LinkSplit, known_links, split_links
 from graphsage.graph.split import Split
 from graphsage.inference.embed import MemoryView, evaluating, order_matters, prepare
-from graphsage.kernels.neighborhood import Hoods, Minibatch
+from graphsage.inference.nearest import EXACT_UP_TO, PROBES, NearestIndex, best
+from graphsage.inference.run_data import id_column
 from graphsage.kernels.random import Stream
 from graphsage.kernels.rows import scaled_rows
 from graphsage.model.links import HIDDEN, LinkHead
 from graphsage.sampling.hidden import EdgePlaces
 from graphsage.sampling.minibatch import sample_minibatch
+from graphsage.tables.ids import read_edges
+from graphsage.tables.source import as_table
+from graphsage.tables.spec import SOURCE, TARGET, guess
 
 if TYPE_CHECKING:
     from graphsage.inference.model import Model
 
 Array = npt.NDArray[Any]
 TEST_SOURCES = 3000
+K_OF_RECALL = 10
 _CELLS = 1 << 24  # scores, or numbers of a hidden layer, in memory at once
 
 
@@ -90,8 +97,110 @@ class LinkVectors:
         made = [self.head(self.u[part].to(device), v, links).cpu() for part in parts]
         return np.concatenate([each.numpy() for each in made])
 
+    def best(self, sources: Array, candidates: Array, excluded: sparse.csr_array, k: int) -> "Recommended":
+        """The `k` best candidates of each source, without those `excluded` (Q, C). Above EXACT_UP_TO candidates an
+        index finds them, unless the decoder is a network."""
+        if len(candidates) > EXACT_UP_TO and self.head.decoder != "mlp":
+            return self._approximate(sources, candidates, excluded, k)
+        places, values = [], []
+        step = max(1, _CELLS // max(len(candidates), 1))
+        for start in range(0, len(sources), step):
+            made = self.scores(sources[start : start + step], candidates)
+            out = excluded[start : start + step].tocoo()
+            made[out.coords] = -np.inf
+            found = best(made, k)
+            places.append(found[0])
+            values.append(found[1])
+        return _recommended(np.concatenate(places), np.concatenate(values), candidates)
+
+    @torch.no_grad()
+    def _approximate(self, sources: Array, candidates: Array, excluded: sparse.csr_array, k: int) -> "Recommended":
+        index, longest = self._index(candidates)
+        asked = self._queries(sources)
+        length = np.linalg.norm(asked, axis=1, keepdims=True)
+        unit = asked / np.maximum(length, 1e-30)
+        places, values = [], []
+        for row in range(len(sources)):
+            own = excluded.indices[excluded.indptr[row] : excluded.indptr[row + 1]]
+            found, cosines = index.search(unit[row : row + 1], k, frozenset(own.tolist()))
+            short = k - found.shape[1]
+            places.append(np.pad(found, ((0, 0), (0, short)), constant_values=-1))
+            values.append(np.pad(cosines, ((0, 0), (0, short)), constant_values=-np.inf) * length[row] * longest)
+        return _recommended(np.concatenate(places), np.concatenate(values), candidates, index.recall)
+
+    def _index(self, candidates: Array) -> tuple[NearestIndex, float]:
+        """Vectors of one length, so that the nearest ones have the largest products with a query; and this length."""
+        rows = [self.v[candidates].numpy()]
+        if self.head.popularity is not None:
+            rows.append(np.log1p(self.links[candidates].numpy()[:, None]))
+        table = np.concatenate(rows, axis=1).astype(np.float32)
+        squares = np.square(table, dtype=np.float64).sum(axis=1)
+        rest = np.sqrt(np.maximum(squares.max() - squares, 0))
+        index = NearestIndex.build(np.concatenate([table, rest[:, None].astype(np.float32)], axis=1))
+        probes = self._queries(np.unique(np.linspace(0, len(self.u) - 1, PROBES).astype(np.int64)))
+        exact = replace(index, approximate=None)
+        truth, found = (each.search(probes, K_OF_RECALL)[0] for each in (exact, index))
+        return replace(index, recall=float((truth[:, :, None] == found[:, None, :]).any(axis=2).mean())), float(
+            np.sqrt(squares.max())
+        )
+
+    def _queries(self, sources: Array) -> Array:
+        rows = [self.head.queries(self.u[sources].to(self.head.scale.device)).detach().cpu().numpy()]
+        if self.head.popularity is not None:
+            rows.append(np.full((len(sources), 1), float(self.head.popularity.detach())))
+        return np.concatenate([*rows, np.zeros((len(sources), 1))], axis=1).astype(np.float32)
+
     def among(self, asked: Questions) -> Scores:
         return lambda rows: self.scores(asked.sources[rows], asked.candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class Recommended:
+    """The best targets of each source: rows (Q, k), -1 where there is none, their scores, and the share of the true
+    best ones that the search finds."""
+
+    rows: Array
+    scores: Array
+    recall: float = 1.0
+
+
+def _recommended(places: Array, scores: Array, candidates: Array, recall: float = 1.0) -> Recommended:
+    return Recommended(np.where(places < 0, -1, candidates[places]), scores, recall)
+
+
+def recommend(
+    model: "Model",
+    graph: Graph,
+    nodes: Tensor,
+    k: int = 10,
+    *,
+    candidates: Tensor | None = None,
+    inference: str | None = None,
+    on_block: Callable[[int, int], None] | None = None,
+) -> Recommended:
+    """The `k` targets (of `candidates`, by default all nodes) that each of `nodes` is most likely linked to. Known
+    links and the node itself are left out."""
+    if k < 1:
+        raise ConfigError(f"{setting('k')} must be at least 1; got {k}")
+    known = known_links(graph)
+    vectors = LinkVectors.of(model, graph, known, inference, on_block)
+    targets = torch.arange(graph.num_nodes) if candidates is None else candidates
+    asked = Questions.of(LinkPart(graph, torch.stack([nodes, nodes], dim=1), known, targets))
+    found = vectors.best(asked.sources, asked.candidates, sparse.csr_array(asked.known + asked.partners), k)
+    place = np.searchsorted(asked.sources, nodes.numpy())
+    return Recommended(found.rows[place], found.scores[place], found.recall)
+
+
+def read_pairs(pairs: Any, graph: Graph, name: str = "pairs") -> Tensor:
+    """Rows (P, 2) of a table (a path, or as in `open_tables`) with the columns source and target."""
+    table = as_table(pairs, name)
+    source = guess(table, None, SOURCE, "source")
+    ends = (source, guess(table, None, TARGET, "target"))
+    known = pa.array(np.arange(graph.num_nodes)) if graph.ids is None else id_column(graph)
+    found = read_edges(table, ends, known, lacking="the graph does not have")
+    if not len(found.pairs):
+        raise DataError(f"{table} has no row; give at least one pair")
+    return torch.from_numpy(found.pairs)
 
 
 def score_links(
@@ -167,8 +276,7 @@ class PairScorer:
     @cached_property
     def _known(self) -> Tensor:
         """The number of known links to each node, self pairs left out."""
-        links = both(graph_links(self.graph), not self.graph.directed)
-        return torch.bincount(links[links[:, 0] != links[:, 1], 1], minlength=self.graph.num_nodes)
+        return torch.bincount(known_links(self.graph)[:, 1], minlength=self.graph.num_nodes)
 
     @torch.no_grad()
     def score(self, source: int, target: int) -> float:
@@ -192,8 +300,7 @@ class PairScorer:
         keys = Stream(model.seed, "inference").keys(view.draw_keys(nodes))
         hidden = self._places.hidden(pair.expand(len(nodes), 2))
         batch = sample_minibatch(view, nodes, model.sampling.sample_sizes, keys, hidden=hidden)
-        inputs: tuple[Sequence[Tensor], tuple[Hoods, ...]] = view.inputs_of(Minibatch(batch.neighborhoods))
-        return fast(*inputs)
+        return fast(*view.inputs_of(batch))
 
 
 def score_pairs(

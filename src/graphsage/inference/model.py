@@ -26,7 +26,14 @@ from graphsage.graph.build import check_graph
 from graphsage.graph.cap import cap_degrees
 from graphsage.graph.graph import UNKNOWN, Graph, known_labels
 from graphsage.graph.split import TRAIN, Split
-from graphsage.inference.embed import embed_exact, embed_sampled, kept_features, order_matters, with_lists_by_key
+from graphsage.inference.embed import (
+    OnBlock,
+    embed_exact,
+    embed_sampled,
+    kept_features,
+    order_matters,
+    with_lists_by_key,
+)
 from graphsage.inference.feature_placement import place
 from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead, RegressionHead
@@ -35,6 +42,7 @@ from graphsage.sampling.minibatch import SamplingConfig
 
 if TYPE_CHECKING:
     from graphsage.evaluation.link_scores import LinkScores
+    from graphsage.inference.links import Recommended
     from graphsage.inference.new_rows import Attached
     from graphsage.inference.run_data import RunData
 
@@ -287,6 +295,56 @@ class Model:
         assert graph.labels is not None
         scores = self._scores(self.embed(graph, nodes, known=known))
         self.calibration = fitted(scores, graph.labels[nodes.to(graph.labels.device)].cpu(), metric)
+
+    def score(
+        self, pairs: Any, graph: Graph | None = None, *, inference: str | None = None, on_block: OnBlock | None = None
+    ) -> Tensor:
+        """Scores (P,) of links between nodes, the higher the more likely. `pairs` are row numbers (P, 2) of sources and
+        targets, or a table (a path, pandas, polars, Arrow or a dict of columns) with their ids.
+
+        Each pair is scored as if its edge did not exist, in either direction. Only for a model trained for links.
+        """
+        from graphsage.inference.links import head_of, read_pairs, score_pairs
+
+        head_of(self)
+        graph = self._graph(graph)
+        numbers = isinstance(pairs, Tensor | np.ndarray | list | tuple)
+        rows = torch.as_tensor(np.asarray(pairs)) if numbers else read_pairs(pairs, graph)
+        if rows.dim() != 2 or rows.shape[1] != 2:
+            raise DataError(f"pairs must be row numbers, (P, 2); got {tuple(rows.shape)}")
+        rows = _rows(rows.reshape(-1), graph).view(-1, 2)
+        return score_pairs(self, graph, rows, inference, on_block)
+
+    def recommend(
+        self,
+        nodes: Tensor | Sequence[int] | None = None,
+        k: int = 10,
+        graph: Graph | None = None,
+        *,
+        new_nodes: Any = None,
+        new_edges: Any = None,
+        new_vectors: Any = None,
+        inference: str | None = None,
+        on_block: OnBlock | None = None,
+    ) -> "Recommended":
+        """The `k` targets that each of `nodes` (row numbers) is most likely linked to, without known links. With
+        `new_nodes`, as in `embed`, the answers are for these, in the order of their table, among the older nodes.
+
+        Up to 100,000 candidates the search is exact; above, an index (faiss) finds the share `recall` of them.
+        """
+        from graphsage.inference.links import head_of, recommend
+
+        head_of(self)
+        graph = base = self._graph(graph)
+        if (nodes is None) == (new_nodes is None):
+            raise ConfigError(f"give {setting('nodes')} of the graph or {setting('new_nodes')}, one of them")
+        if new_nodes is not None or new_edges is not None:
+            attached = self.attach(graph, new_nodes, new_edges, new_vectors)
+            graph, nodes = attached.graph, attached.rows if nodes is None else nodes
+        assert nodes is not None
+        candidates = torch.arange(base.num_nodes)
+        rows = _rows(nodes, graph)
+        return recommend(self, graph, rows, k, candidates=candidates, inference=inference, on_block=on_block)
 
     def evaluate(
         self, graph: Graph | None = None, split: Split | None = None, part: str = "test", **options: Any

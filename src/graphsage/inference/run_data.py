@@ -72,7 +72,7 @@ class RunData:
 
 def split_of(graph: Graph, known: Graph, split: Split) -> Split:
     """The `split` of the graph `known` for another graph, by node id. A node that `known` lacks is in no part."""
-    return Split(_codes_of(graph, _id_column(known), split.codes), split.cutoff)
+    return Split(_codes_of(graph, id_column(known), split.codes), split.cutoff)
 
 
 def is_run_data(folder: Path) -> bool:
@@ -99,7 +99,7 @@ def keep_data(
     if keep is None:
         keep = graph_bytes(graph) + sum(map(_column_bytes, dataset.columns.values())) <= KEEP_BYTES
     with atomic_folder(run / FOLDER, is_run_data) as temporary:
-        ids = _id_column(graph)
+        ids = id_column(graph)
         codes = pa.array(split.codes.numpy())
         _write(temporary / "split.arrow", {"part": codes} if ids is None else {"id": ids, "part": codes})
         if keep:
@@ -246,7 +246,7 @@ def _refuse_changed(model: "Model", sources: dict[str, dict[str, Any]]) -> None:
             raise DataError(f"{what} changed since training ({prints}); train again or restore it")
 
 
-def _id_column(graph: Graph) -> Any:
+def id_column(graph: Graph) -> Any:
     """The ids as an Arrow array; None if row numbers are the ids."""
     if graph.ids is None:
         return None
@@ -260,7 +260,7 @@ def _id_column(graph: Graph) -> Any:
 
 def _codes_of(graph: Graph, ids: Any, codes: torch.Tensor) -> torch.Tensor:
     """`codes` of `ids` in the order of the nodes of `graph`; ids that are not among them get NONE."""
-    own = _id_column(graph)
+    own = id_column(graph)
     if own is None and ids is None and len(codes) == graph.num_nodes:
         return codes
     if own is None or ids is None or own.type != ids.type:
