@@ -64,6 +64,8 @@ class CheckedFile:
     done: npt.NDArray[np.bool_] = field(init=False, repr=False)
     whole: bool = field(init=False, default=False)
     """Whether all blocks are verified, so that reads need not look."""
+    damaged: bool = field(init=False, default=False)
+    """Whether damage was found when a block was last verified."""
 
     def __post_init__(self) -> None:
         self.done = np.zeros(len(self.known.sums), bool)
@@ -119,6 +121,7 @@ class CheckedFile:
         if len(found) != wanted or zlib.crc32(found) != self.known.sums[block]:
             with self._guard:
                 self.done[block] = self.whole = False
+                self.damaged = True
             raise self.error(
                 f"{self.path} is damaged between bytes {start:,} and {start + wanted:,}: {trouble}; {self.advice}"
             )
@@ -126,4 +129,5 @@ class CheckedFile:
             with self._guard:
                 self.done[block] = True
                 self.whole = bool(self.done.all())
+                self.damaged = self.damaged and not self.whole
         return found

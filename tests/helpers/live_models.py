@@ -71,7 +71,7 @@ def live_from(folder: Path, graph: Graph, model: Model, **options: Any) -> LiveG
 def overlay_of(graph: Graph, model: Model) -> Overlay:
     """A graph as a live one reads it, in memory, without a change."""
     base = generation_of(with_text_ids(graph), [{}] * graph.num_nodes)
-    return Overlay(base, BaseCap(base.graph, base.keys, Cap.of(model.sampling, model.seed)))
+    return Overlay(base, BaseCap(base, Cap.of(model.sampling, model.seed)))
 
 
 def vectors(overlay: Overlay, model: Model, ids: list[str], inference: str | None = None) -> torch.Tensor:

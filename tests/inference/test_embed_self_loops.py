@@ -56,7 +56,7 @@ def test_all_paths_count_a_node_with_a_self_loop_once(max_degree: int | None, tm
     out_of_core = np.concatenate([rows.numpy() for _, rows in blocks.batches()])
     torch.testing.assert_close(torch.from_numpy(out_of_core), z, atol=1e-6, rtol=1e-5)
     base = generation_of(with_text_ids(looped), [{}] * 120)
-    overlay = Overlay(base, BaseCap(base.graph, base.keys, Cap.of(model.sampling, model.seed)))
+    overlay = Overlay(base, BaseCap(base, Cap.of(model.sampling, model.seed)))
     live = LiveEncoder.of(model).embed([Target(overlay, row) for row in range(120)])
     same = torch.ones(120, dtype=torch.bool) if max_degree is None else plain.degrees <= 3  # text ids: other keys
     torch.testing.assert_close(live[same], z[same], atol=1e-6, rtol=1e-5)

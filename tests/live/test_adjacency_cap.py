@@ -81,12 +81,12 @@ def test_all_degree_caps_keep_the_same_edges(
         assert edge_set(cap_degrees(graph, limit, seed=seed, cap=cap, self_loops=self_loops)) == expected
         assert on_disk(graph, limit, seed, cap, self_loops) == expected
         base = keyed_by_row(graph)
-        live = Adjacency(base, BaseCap(base.graph, base.keys, Cap(limit, cap, seed, self_loops)), {})
+        live = Adjacency(base, BaseCap(base, Cap(limit, cap, seed, self_loops)), {})
         assert shown(live, n) == expected
     finally:
         module._CHUNK = before
     empty = keyed_by_row(from_edges(np.zeros((0, 2), np.int64), n, directed=graph.directed))
-    grown = Adjacency(empty, BaseCap(empty.graph, empty.keys, Cap(limit, cap, seed, self_loops)), {})
+    grown = Adjacency(empty, BaseCap(empty, Cap(limit, cap, seed, self_loops)), {})
     edges = sorted(edge_set(graph))
     order.shuffle(edges)
     start = 0

@@ -104,7 +104,7 @@ def test_the_search_finds_what_reading_all_texts_finds(text: str) -> None:
 def in_memory() -> Overlay:
     graph = from_edges(np.array([(0, 1)]), COUNT, ids=[f"node-{row}" for row in range(COUNT)])
     base = generation_of(with_text_ids(graph), [described(row) for row in range(COUNT)])
-    return Overlay(base, BaseCap(base.graph, base.keys, Cap(None, "row", 0)))
+    return Overlay(base, BaseCap(base, Cap(None, "row", 0)))
 
 
 def test_early_matches_come_first_with_the_text_around(live: LiveGraph) -> None:

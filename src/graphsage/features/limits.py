@@ -50,9 +50,9 @@ class FeatureLimits:
         step = max(1, _CHUNK // max(x.shape[1], 1))
         for start in range(0, len(x), step):
             part = x[start : start + step]
-            bad = ~(np.abs(part.float().numpy() if isinstance(part, Tensor) else part) <= self.bounds)
-            if bad.any():
-                row, column = (int(each) for each in np.argwhere(bad)[0])
+            good = np.abs(part.float().numpy() if isinstance(part, Tensor) else part) <= self.bounds
+            if not good.all():
+                row, column = (int(each) for each in np.argwhere(~good)[0])
                 return Beyond(start + row, column, float(self.bounds[column]))
         return None
 

@@ -7,6 +7,7 @@ storages keep the same edges, whatever the order of the rows, and a node that ar
 have had from the start.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -125,19 +126,22 @@ def without_self_loops(graph: Graph) -> Graph:
     )
 
 
-def capped(graph: Graph, rule: CapRule, keys: Tensor | None = None) -> tuple[Graph, dict[int, Tensor]]:
-    """`graph` with the edges that survive, and `CapRule.best` of every hub by row. `keys` are `graph.keys`."""
+def capped(graph: Graph, rule: CapRule, keys: Callable[[], Tensor] | None = None) -> tuple[Graph, dict[int, Tensor]]:
+    """`graph` with the edges that survive, and `CapRule.best` of every hub by row. `keys` returns `graph.keys`; it is
+    called only if there is a hub, before edges are read."""
     graph = graph if rule.self_loops else without_self_loops(graph)
+    if rule.max_degree is None:
+        return graph, {}
     degrees = graph.degrees
     is_hub = degrees > rule.limit
     hubs = torch.nonzero(is_hub).flatten()
     if not len(hubs):
         return graph, {}
-    keys = graph.keys if keys is None else keys
+    node_keys = graph.keys if keys is None else keys()
     rows, columns = graph.edge_rows, graph.indices.long()
     at_hub = is_hub[rows] | is_hub[columns] if rule.both_ways else is_hub[rows]
     edges = torch.split(torch.nonzero(at_hub).flatten(), _CHUNK)  # all others survive and need no priority
-    priorities = [rule.priorities(keys[rows[some]], keys[columns[some]]) for some in edges]
+    priorities = [rule.priorities(node_keys[rows[some]], node_keys[columns[some]]) for some in edges]
     at_own_hub = [found[is_hub[rows[some]]] for found, some in zip(priorities, edges, strict=True)]
     best = rule.best_of_rows(torch.cat(at_own_hub), degrees[hubs])
     threshold = torch.full_like(degrees, NO_THRESHOLD)

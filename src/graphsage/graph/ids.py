@@ -21,7 +21,7 @@ def node_key(id: str) -> int:
     have the same key.
     """
     text = id.encode("utf-8", "surrogatepass")
-    if len(text) <= _DIGITS and text.removeprefix(b"-").isdigit():
+    if text[:1] <= b"9" and len(text) <= _DIGITS and text.removeprefix(b"-").isdigit():
         number = int(text)
         if str(number) == id and -(1 << 63) <= number < 1 << 63:
             return number

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import torch
 
 from graphsage.graph.cap import NO_THRESHOLD, CapRule, capped
-from graphsage.graph.graph import Graph
 from graphsage.graph.ids import IntArray
 from graphsage.live.generation import Generation
 from graphsage.sampling.minibatch import SamplingConfig
@@ -37,9 +36,17 @@ class Cap:
 class BaseCap:
     """Edges of a generation within the cap as a CSR, and the ascending smallest priorities of every hub."""
 
-    def __init__(self, graph: Graph, keys: IntArray, cap: Cap) -> None:
+    def __init__(self, base: Generation, cap: Cap) -> None:
+        def keys() -> torch.Tensor:
+            base.check_edges()
+            base.check_keys()
+            return torch.tensor(base.keys)
+
+        graph = base.graph
         self.rule = CapRule(cap.max_degree, cap.kind, cap.seed, graph.directed, cap.self_loops)
-        shown, best = capped(graph, self.rule, torch.tensor(keys))
+        if not cap.self_loops:
+            base.check_edges()
+        shown, best = capped(graph, self.rule, keys)
         self.drops = shown is not graph  # otherwise the arrays are those of the generation
         self.indptr, self.indices = shown.indptr.numpy(), shown.indices.numpy()
         self.best: dict[int, IntArray] = {hub: found.numpy() for hub, found in best.items()}
@@ -84,9 +91,11 @@ class Adjacency:
         found = self._keys.get(row)
         if found is not None:
             return found
+        self._base.check_keys()
         return int(self._base.keys[row]) if self._below is None else self._below.key_of(row)
 
     def keys_of(self, rows: IntArray) -> IntArray:
+        self._base.check_keys()
         keys = self._base.keys[np.minimum(rows, self._base.num_nodes - 1)]
         for place in np.flatnonzero(rows >= self._base.num_nodes).tolist():
             keys[place] = self.key_of(int(rows[place]))
@@ -152,7 +161,8 @@ class Adjacency:
         for other in others:
             everyone, shown = self.neighbors(other), self.capped(other)
             grown = self.lists[other] = np.concatenate((everyone, last))
-            if len(self._counted(other, everyone)) >= self._rule.limit:
+            limit = self._rule.limit
+            if len(everyone) >= limit and len(self._counted(other, everyone)) >= limit:
                 number = self._rule.priority(self.key_of(other), self.key_of(row))
                 self._tighten(other, np.array([number]))
                 if not self._survives(other, row):

@@ -154,7 +154,7 @@ def _verify_changes(base: Generation, changes: list[Change], after: int) -> None
     """Each change can be made after the ones before it."""
     from graphsage.live.store import Checker
 
-    overlay = Overlay(base, BaseCap(base.graph, base.keys, Cap(None, "symmetric", 0)))
+    overlay = Overlay(base, BaseCap(base, Cap(None, "symmetric", 0)))
     for number, change in enumerate(changes, after + 1):
         try:
             Checker(overlay).check(change)

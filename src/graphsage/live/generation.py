@@ -1,15 +1,16 @@
 """A generation: an immutable snapshot of the graph on disk, as a graph folder, keys and attributes.
 
-The manifest has a checksum of each block of its files. What every read uses (degrees and keys) is verified on opening,
-everything else block by block, before the first use of a block.
+The manifest has a checksum of each block of its files. Degrees are verified on opening, keys as a whole when some nodes
+have been looked up, and everything else block by block, before the first use of a block.
 """
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ from graphsage.live.faults import fault
 from graphsage.live.manifest import RESTORE, sync_folder
 
 _ARRAYS = ("keys", "order", "attributes_text", "attributes_offsets")
-_AT_ONCE = ("graph/graph.json", "graph/indptr.npy", "keys.npy", "order.npy")  # verified on opening
+_AT_ONCE = ("graph/graph.json", "graph/indptr.npy")  # verified on opening
+_LOOKUP = ("keys.npy", "order.npy")
+_FEW = 64  # nodes that are looked up in the files, before all keys are verified and sorted in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +45,19 @@ class Generation:
     attributes_offsets: IntArray
     files: Mapping[str, CheckedFile] = field(default_factory=dict)
     """By relative path; empty for a generation in memory."""
+    _finds: Iterator[int] = field(default_factory=count, repr=False)
 
     def check(self) -> None:
         """DamageError if a file was cut, or if what every read uses was found damaged."""
         for name, file in self.files.items():
             file.check_size()
-            if not file.whole and name in _AT_ONCE:
+            if file.damaged and (name in _AT_ONCE or name in _LOOKUP):
                 file.check()
+
+    def check_keys(self) -> None:
+        """Verify the keys of all nodes."""
+        for name in _LOOKUP if self.files else ():
+            self.files[name].check()
 
     def check_all(self) -> None:
         """Verify what has not been verified yet."""
@@ -88,6 +97,7 @@ class Generation:
 
     @cached_property
     def sorted_keys(self) -> IntArray:
+        self.check_keys()
         return self.keys[self.order]
 
     @cached_property
@@ -102,6 +112,8 @@ class Generation:
 
     def find(self, id: str) -> int | None:
         """The row of a node; None if no node has that id."""
+        if "sorted_keys" not in self.__dict__ and self.files and next(self._finds) < _FEW:
+            return self._find_in_files(id)
         key = node_key(id)
         place = int(self.sorted_keys.searchsorted(key))
         while place < len(self.sorted_keys) and self.sorted_keys[place] == key:  # more than one: two ids share a key
@@ -111,13 +123,33 @@ class Generation:
             place += 1
         return None
 
+    def _find_in_files(self, id: str) -> int | None:
+        """As `find`, reading and verifying few blocks."""
+        key = node_key(id)
+        place = bisect_left(range(self.num_nodes), key, key=self._key_at)
+        while place < self.num_nodes and self._key_at(place) == key:
+            row = int(self.order[place])
+            if self.id_of(row) == id:
+                return row
+            place += 1
+        return None
+
+    def _key_at(self, place: int) -> int:
+        self._check("order.npy", self.order, place, place + 1)
+        row = int(self.order[place])
+        self._check("keys.npy", self.keys, row, row + 1)
+        return int(self.keys[row])
+
     def id_of(self, row: int) -> str:
         ids = self.graph.ids
-        if ids is not None and not all(file.whole for file in self._id_files):
-            text, offsets = ids.arrays().values()
-            self._check("graph/ids_offsets.npy", offsets, row, row + 2)
-            self._check("graph/ids_text.npy", text, *offsets[row : row + 2].tolist())
-        return str(self.graph.id_of(row))
+        assert ids is not None
+        for file in self._id_files:
+            if not file.whole:
+                text, offsets = ids.arrays().values()
+                self._check("graph/ids_offsets.npy", offsets, row, row + 2)
+                self._check("graph/ids_text.npy", text, *offsets[row : row + 2].tolist())
+                break
+        return str(ids[row])
 
     @cached_property
     def _id_files(self) -> tuple[CheckedFile, ...]:

@@ -46,17 +46,14 @@ class NodeFeatures:
             elif given is not None and self._fitted is not None and any(name in given for name in self.columns):
                 asked.append(row)
         if asked:
-            for row, vector in zip(asked, self._transformed(asked, attributes), strict=True):
+            table = self._transformed(asked, attributes)
+            self._refuse_far(asked, table)
+            for row, vector in zip(asked, table, strict=True):
                 made[row] = vector
-        self._refuse_far(made)
         return made
 
-    def _refuse_far(self, made: list[Floats | None]) -> None:
-        rows = [row for row, vector in enumerate(made) if vector is not None]
-        if self._limits is None or not rows:
-            return
-        far = self._limits.beyond(np.stack([vector for vector in made if vector is not None]))
-        if far is not None:
+    def _refuse_far(self, rows: list[int], table: Floats) -> None:
+        if self._limits is not None and (far := self._limits.beyond(table)) is not None:
             column, problem = self._limits.refusal(far, self._fitted)
             raise RowError(rows[far.row], f"column {column!r} {problem}")
 
@@ -64,10 +61,12 @@ class NodeFeatures:
         if np.shape(vector) != (self.width,):
             raise RowError(row, f"features must be {self.width} numbers")
         try:
-            made: Floats = values.vectors([vector], "features", self.width)[0]
-            return made
+            table = values.vectors([vector], "features", self.width)
         except CellError:
             raise RowError(row, "features must be finite and fit float32") from None
+        self._refuse_far([row], table)
+        made: Floats = table[0]
+        return made
 
     def _transformed(self, rows: list[int], attributes: Sequence[Mapping[str, Any] | None]) -> Floats:
         assert self._fitted is not None

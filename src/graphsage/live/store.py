@@ -91,10 +91,7 @@ class LiveGraph:
         self._writer.start()
 
     def _over(self, base: Generation) -> Overlay:
-        cap = BaseCap(base.graph, base.keys, self._cap)
-        if cap.drops:
-            base.check_edges()  # all were read
-        return Overlay(base, cap)
+        return Overlay(base, BaseCap(base, self._cap))
 
     # Reading
 
@@ -248,6 +245,7 @@ class LiveGraph:
             self._refuse_broken()
             self._base.check()
             self._base.check_edges()
+            self._base.check_keys()
         except GraphSageError as error:
             return error
         return None
