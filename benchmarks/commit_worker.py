@@ -116,7 +116,8 @@ def prepare(row: Row, folder: Path, device: str, cleanup: contextlib.ExitStack) 
     arrays: dict[str, Any] = {name: torch.from_numpy(array) for name, array in load(folder).items()}
     part = torch.full((len(arrays["labels"]),), 2, dtype=torch.uint8)
     part[arrays.pop("train")] = 0
-    graph = Graph(arrays.pop("indptr"), arrays.pop("indices"), **arrays, directed=True)
+    how = {"direction": "in"} if hasattr(Graph, "direction") else {"directed": True}  # older commits
+    graph = Graph(arrays.pop("indptr"), arrays.pop("indices"), **arrays, **how)
     live = {"form": "paper", "cap": "row", "max_degree": 128}  # defaults of the cap differ between commits
     cap: dict[str, Any] = live if row.task == "live" else {"max_degree": None}
     config = Config(**cap, **row.settings).resolved()

@@ -40,7 +40,7 @@ def made(edges: int, dim: int) -> Graph:
     indices = torch.randint(nodes, (nodes * DEGREE,), generator=generator, dtype=torch.int32)
     features = torch.randn(nodes, dim, generator=generator)
     labels = torch.randint(10, (nodes,), generator=generator)
-    return Graph(indptr, indices, features=features, labels=labels, directed=True)
+    return Graph(indptr, indices, features=features, labels=labels, direction="in")
 
 
 def measure(setting: dict[str, Any], steps: int) -> dict[str, Any]:

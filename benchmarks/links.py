@@ -115,7 +115,7 @@ def debian(folder: Path, part: str) -> NewNodes:
                 time="release",
                 time_order=RELEASES,
                 train_until="trixie",
-                directed=True,
+                direction="in",
             )
         )
     graph = data.graph  # row v lists who depends on v

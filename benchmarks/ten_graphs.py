@@ -74,7 +74,7 @@ def directed(seed: int) -> TableSpec:
     source = rng.integers(4000, size=24_000)
     wanted = (classes[source] + rng.integers(2, size=24_000)) % 4
     edges = np.stack([source, _member(rng, classes, wanted)], axis=1)
-    return _tables(seed, edges, classes, numeric=_noisy(rng, classes, 16, 0.4), directed=True)
+    return _tables(seed, edges, classes, numeric=_noisy(rng, classes, 16, 0.4), direction="in")
 
 
 def text_only(seed: int) -> TableSpec:
@@ -154,7 +154,7 @@ def _tables(
     *,
     numeric: Array | None = None,
     text: list[str] | None = None,
-    directed: bool = False,
+    direction: str = "merged",
 ) -> TableSpec:
     """The two tables, nodes in random order, self loops left out."""
     n = len(label)
@@ -175,7 +175,7 @@ def _tables(
         text=("text",) if text is not None else (),
         fractions=(0.6, 0.2, 0.2),
         split_seed=seed,
-        directed=directed,
+        direction=direction,
     )
 
 

@@ -65,7 +65,7 @@ def make(shape: Shape, seed: int = 0) -> tuple[Graph, Split]:
     part[torch.randperm(shape.nodes, generator=generator)[: shape.train]] = 0
     if shape.train == shape.nodes:
         part[:] = 0
-    graph = Graph(indptr, columns.int(), features=features, labels=labels, directed=True)
+    graph = Graph(indptr, columns.int(), features=features, labels=labels, direction="in")
     return graph, Split(part)
 
 

@@ -28,7 +28,7 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
     kind, *words = task.split()
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     graph = Graph(
-        tensors["indptr"], tensors["indices"], features=tensors["features"], labels=tensors["labels"], directed=True
+        tensors["indptr"], tensors["indices"], features=tensors["features"], labels=tensors["labels"], direction="in"
     )
     nodes = tensors["train"]
     if kind in ("step", "presampled", "inference"):
@@ -61,7 +61,9 @@ def prepare(arrays: dict[str, Any], task: str) -> Task:
         return lambda: _first_rows(Graph.open(FOLDER / "graph"), nodes)
     if kind == "tables":
         names = tuple(write_tables(arrays))
-        spec = TableSpec(nodes=str(FOLDER / "nodes.csv"), edges=str(FOLDER / "edges.csv"), numeric=names, directed=True)
+        spec = TableSpec(
+            nodes=str(FOLDER / "nodes.csv"), edges=str(FOLDER / "edges.csv"), numeric=names, direction="in"
+        )
 
         def read() -> object:
             data = open_tables(spec)

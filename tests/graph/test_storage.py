@@ -161,11 +161,11 @@ def test_a_damaged_array_is_a_clear_error(saved: Path, name: str, damage: str) -
         "null",
         "{}",
         '{"format": "x"}',
-        '{"format": 2}',
-        '{"format": 2, "a": ' + "[" * 200 + "]" * 200 + "}",
-        '{"format": 2, "arrays": 5, "directed": 0}',
-        '{"format": 2, "arrays": ["indptr", "indices"]}',
-        '{"format": 2, "arrays": [7], "directed": true}',
+        '{"format": 3}',
+        '{"format": 3, "a": ' + "[" * 200 + "]" * 200 + "}",
+        '{"format": 3, "arrays": 5, "direction": 0}',
+        '{"format": 3, "arrays": ["indptr", "indices"]}',
+        '{"format": 3, "arrays": [7], "direction": "in"}',
         "\xff",
     ],
 )
@@ -179,8 +179,8 @@ def test_damaged_json_is_a_clear_error(saved: Path, text: str) -> None:
 
 def test_a_newer_format_is_refused(saved: Path) -> None:
     about = json.loads((saved / "graph.json").read_text("utf-8"))
-    (saved / "graph.json").write_text(json.dumps(about | {"format": 3}), "utf-8")
-    with pytest.raises(DataError, match="format 3, this version reads format 2; upgrade"):
+    (saved / "graph.json").write_text(json.dumps(about | {"format": 4}), "utf-8")
+    with pytest.raises(DataError, match="format 4, this version reads format 3; upgrade"):
         open_graph(saved)
 
 

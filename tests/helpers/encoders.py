@@ -31,13 +31,14 @@ def encoder_of(config: EncoderConfig, in_dim: int, num_nodes: int | None = None,
 
 @st.composite
 def worlds(
-    draw: Callable[..., Any], names: tuple[str, ...] = NAMES, max_nodes: int = 8
+    draw: Callable[..., Any], names: tuple[str, ...] = NAMES, max_nodes: int = 8, several: bool = False
 ) -> tuple[Encoder, Graph, list[Tensor]]:
-    """An encoder, a graph and one to three tables of features read side by side."""
-    graph = draw(graphs(max_nodes=max_nodes, directed=None))
+    """An encoder, a graph and one to three tables of features read side by side. `several`: of one or two relations."""
+    graph = draw(graphs(max_nodes=max_nodes, directed=None, several=several))
     widths = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
     config = EncoderConfig(
         aggregator=draw(st.sampled_from(names)),
+        relations=tuple(graph.relations),
         num_layers=draw(st.integers(1, 3)),
         dim=draw(st.integers(2, 5)),
         hidden_dim=4,

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import UNKNOWN, Graph
+from graphsage.tables.spec import DIRECTIONS
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -24,15 +25,22 @@ def edge_lists(draw: Callable[..., Any], max_nodes: int = 12) -> tuple[int, list
 
 
 @st.composite
-def graphs(draw: Callable[..., Any], max_nodes: int = 12, dim: int = 3, directed: bool | None = False) -> Graph:
-    """A graph with `dim` normal features; `directed=None` draws that too."""
+def graphs(
+    draw: Callable[..., Any],
+    max_nodes: int = 12,
+    dim: int = 3,
+    directed: bool | None = False,
+    several: bool = False,
+) -> Graph:
+    """A graph with `dim` normal features; `directed=None` draws that too. `several` draws one or two relations."""
     n, edges = draw(edge_lists(max_nodes))
     way = draw(st.booleans()) if directed is None else directed
-    return from_edges(edges, n, features=normal(draw(SEEDS), n, dim), directed=way)
+    direction = draw(st.sampled_from(DIRECTIONS)) if several else "in" if way else "merged"
+    return from_edges(edges, n, features=normal(draw(SEEDS), n, dim), direction=direction)
 
 
 @st.composite
-def full_graphs(draw: Callable[..., Any], max_nodes: int = 8) -> Graph:
+def full_graphs(draw: Callable[..., Any], max_nodes: int = 8, directions: tuple[str, ...] = ("merged", "in")) -> Graph:
     """A graph that may have all there is: ids of both kinds, features, classes or many labels, names, times."""
     n, edges = draw(edge_lists(max_nodes))
     columns: dict[str, Any] = {}
@@ -58,7 +66,7 @@ def full_graphs(draw: Callable[..., Any], max_nodes: int = 8) -> Graph:
             columns[name] = draw(st.lists(whole, min_size=n, max_size=n))
     if draw(st.booleans()):
         columns["edge_time"] = draw(st.lists(whole, min_size=len(edges), max_size=len(edges)))
-    return from_edges(edges, n, directed=draw(st.booleans()), **columns)
+    return from_edges(edges, n, direction=draw(st.sampled_from(directions)), **columns)
 
 
 def facts(graph: Graph, *without: str) -> dict[str, Any]:
@@ -67,7 +75,9 @@ def facts(graph: Graph, *without: str) -> dict[str, Any]:
     tensors = {name: getattr(graph, name) for name in names}
     said = {name: None if t is None else (t.dtype, t.tolist()) for name, t in tensors.items()}
     said |= {"ids": [graph.id_of(row) for row in range(graph.num_nodes)], "class_names": graph.class_names}
-    return {name: value for name, value in {**said, "directed": graph.directed}.items() if name not in without}
+    said |= {"directed": graph.directed, "direction": graph.direction}
+    said |= {"relations": {name: facts(each) for name, each in graph.relations.items()}}
+    return {name: value for name, value in said.items() if name not in without}
 
 
 def normal(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -63,7 +63,7 @@ def test_a_bundle_of_a_newer_version_is_refused(run: Path) -> None:
 
 def test_a_bundle_of_an_older_format_is_refused(run: Path) -> None:
     rewrite(run, lambda config: config.update(format=2))
-    with pytest.raises(BundleError, match="in bundle format 2, and this version reads format 6; train the model again"):
+    with pytest.raises(BundleError, match="in bundle format 2, and this version reads format 7; train the model again"):
         gs.load(run)
 
 
@@ -103,7 +103,7 @@ def test_a_damaged_weight_file_is_refused(run: Path, damage: str) -> None:
         gs.load(run)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "x"}', '{"format": 6, "files": {}}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "x"}', '{"format": 7, "files": {}}'])
 def test_a_damaged_config_is_refused(run: Path, text: str) -> None:
     (run / "config.json").write_text(text)
     with pytest.raises(BundleError, match=r"config\.json"):
@@ -165,7 +165,7 @@ def test_what_is_no_regular_file_is_refused_before_it_is_opened(bundle: Path, tm
 def test_a_nested_bomb_in_a_bundle_is_refused(bundle: Path, tmp_path: Path) -> None:
     run = shutil.copytree(bundle, tmp_path / "run")
     for depth in (100, 100_000):
-        (run / "config.json").write_text('{"format": 6, "about": ' + "[" * depth + "]" * depth + "}")
+        (run / "config.json").write_text('{"format": 7, "about": ' + "[" * depth + "]" * depth + "}")
         with pytest.raises(BundleError, match=r"config\.json is damaged.*nested too deeply"):
             gs.load(run)
 

@@ -82,6 +82,6 @@ def test_panels_are_read_where_that_pays(called: list[str]) -> None:
 def test_whole_graphs_are_reduced_in_blocks_that_bound_memory() -> None:
     """Many nodes with few neighbors each: as many rows at once as memory has room for, not as many as neighbors."""
     nodes = 3 * embed.TABLE_ROWS
-    graph = Graph(torch.arange(nodes + 1), torch.zeros(nodes, dtype=torch.int32), directed=True)
+    graph = Graph(torch.arange(nodes + 1), torch.zeros(nodes, dtype=torch.int32), direction="in")
     blocks = embed.blocks(graph.degrees, embed.TABLE_EDGES)
     assert [stop - start for start, stop in blocks] == [embed.TABLE_ROWS] * 3

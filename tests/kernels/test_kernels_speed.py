@@ -25,7 +25,7 @@ NODES, DEGREE, DIM = 60_000, 40, 300
 def graph() -> Graph:
     generator = torch.Generator().manual_seed(0)
     indices = torch.randint(NODES, (NODES * DEGREE,), generator=generator, dtype=torch.int32)
-    return Graph(torch.arange(NODES + 1) * DEGREE, indices, features=torch.randn(NODES, DIM), directed=True)
+    return Graph(torch.arange(NODES + 1) * DEGREE, indices, features=torch.randn(NODES, DIM), direction="in")
 
 
 def fastest(*calls: Callable[[], object], rounds: int = 7) -> list[float]:

@@ -50,7 +50,7 @@ class Renumbered:
     """A graph whose `csr_of` returns a CSR of the asked nodes alone, as graphs under an overlay do."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph, self.num_nodes = graph, graph.num_nodes
+        self.graph, self.num_nodes, self.by_relation = graph, graph.num_nodes, (self,)
 
     def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         flat, offsets = self.graph.neighbors_of(nodes)

@@ -48,7 +48,7 @@ def check_free(out: Path, overwrite: bool, ours: Callable[[Path], bool] | None =
         "id",
         "source",
         "target",
-        "directed",
+        "direction",
         "unknown_nodes",
         "delimiter",
         "vectors",

@@ -100,7 +100,8 @@ def data_facts(data: "Dataset") -> dict[str, Any]:
         "data": data.name,
         "nodes": n,
         "edges": graph.num_edges,
-        "directed": graph.directed,
+        "directed": any(each.directed for each in graph.by_relation),
+        "relations": {name: each.num_edges for name, each in graph.relations.items()},
         "isolated_nodes": int((degrees == 0).sum()),
         "self_loops": graph.num_self_loops,
         "degree": {

@@ -15,7 +15,18 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from graphsage.errors import ConfigError
-from graphsage.tables.spec import FEATURES, ID, LABEL_TYPES, SOURCE, TARGET, TEXT_METHODS, UNKNOWN_NODES, TableSpec
+from graphsage.tables.spec import (
+    DIRECTIONS,
+    FEATURES,
+    ID,
+    LABEL_TYPES,
+    SOURCE,
+    TARGET,
+    TEXT_METHODS,
+    UNKNOWN_NODES,
+    TableSpec,
+    renamed_directed,
+)
 
 _METAVARS = {int: "N", float: "NUMBER", str: "NAME"}
 _TAG = re.compile(r"(\\*)(\[[a-z#/@][^[]*?])")  # as in rich.markup.escape, which takes 14 ms to import
@@ -267,7 +278,7 @@ def _metavar(hint: Any, default: Any) -> str:
 
 
 PANELS = {
-    "Your tables": ("edges", "nodes", "id", "source", "target", "unknown_nodes", "directed", "delimiter"),
+    "Your tables": ("edges", "nodes", "id", "source", "target", "direction", "unknown_nodes", "delimiter"),
     "Columns": (
         "label",
         "label_type",
@@ -295,10 +306,15 @@ COLUMNS = ("id", "source", "target", "label", "time", "edge_time", "split_column
 def with_tables(only: Collection[str] | None = None) -> Callable[[Any], Any]:
     """Options for the fields of TableSpec, or for `only` some of them."""
     panels = {panel: [name for name in names if only is None or name in only] for panel, names in PANELS.items()}
-    return with_settings(
+    with_fields = with_settings(
         TableSpec,
         panels,
-        choices={"unknown_nodes": UNKNOWN_NODES, "label_type": LABEL_TYPES, "text_method": TEXT_METHODS},
+        choices={
+            "direction": DIRECTIONS,
+            "unknown_nodes": UNKNOWN_NODES,
+            "label_type": LABEL_TYPES,
+            "text_method": TEXT_METHODS,
+        },
         defaults={
             "id": ", ".join(ID),
             "source": ", ".join(SOURCE),
@@ -321,3 +337,18 @@ def with_tables(only: Collection[str] | None = None) -> Callable[[Any], Any]:
         },
         repeated=(*FEATURES, "missing"),
     )
+    return lambda command: _with_old_names(with_fields(command))
+
+
+def _with_old_names(command: Any) -> Any:
+    """Options that were replaced: hidden, and refused with the name of the new one."""
+
+    def refuse(given: bool | None) -> None:
+        if given is not None:
+            raise renamed_directed()
+
+    signature = inspect.signature(command)
+    hidden: Any = Annotated[bool | None, typer.Option("--directed/--no-directed", hidden=True, callback=refuse)]
+    old = inspect.Parameter("directed", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hidden)
+    command.__signature__ = signature.replace(parameters=[*signature.parameters.values(), old])
+    return command

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from graphsage.tables.spec import MERGED
+
 if TYPE_CHECKING:
     from graphsage.datasets.dataset import Dataset
     from graphsage.graph.graph import Graph
@@ -15,9 +17,14 @@ def table_summary(data: "Dataset", spec: "TableSpec", split_name: str, split: "S
     """Lines: nodes, edges, degrees, what each column became, class balance, split sizes, warnings."""
     graph = data.graph
     lines = [f"nodes   {graph.num_nodes:,} from {spec.nodes or spec.edges}"]
-    kind = "directed" if graph.directed else "undirected"
+    kind = "undirected" if spec.direction == MERGED else "directed"
+    hint = "; --direction in, out or both keeps their direction" if spec.direction == MERGED else ""
+    read = f", read {spec.direction}" if spec.direction != MERGED else ""
     lost = f", {data.dropped_edges:,} dropped (unknown nodes)" if data.dropped_edges else ""
-    lines.append(f"edges   {graph.num_edges:,} {kind} from {spec.edges}{lost}")
+    lines.append(f"edges   {graph.num_edges:,} {kind} from {spec.edges}{read}{lost}{hint}")
+    if graph.relations:
+        counts = ", ".join(f"{name} {each.num_edges:,}" for name, each in graph.relations.items())
+        lines.append(f"relations {counts}; each has weights of its own")
     lines.append(f"degree  {_degrees(data)}")
     lines += _columns(data, split)
     lines += _classes(data, spec)

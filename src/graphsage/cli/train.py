@@ -56,7 +56,7 @@ PANELS = {
     ),
     "Classes and numbers": ("head_scale", "class_weights", "metric", "calibrate", "loss"),
     "Links": ("link_split", "decoder", "negatives", "link_negatives", "source_encoder", "popularity"),
-    "Neighborhoods": ("sample_sizes", "whole_batches", "max_degree", "cap", "redraw"),
+    "Neighborhoods": ("sample_sizes", "relation_sizes", "whole_batches", "max_degree", "cap", "redraw"),
     "Features": (
         "identity_dim",
         "degree_features",
@@ -375,7 +375,7 @@ def _start(request: Request, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
         shared = "" if ranks.count == 1 else f", {ranks.count} workers"
         say(
             f"model   {config.task}, {config.aggregator}, {form}{config.dim} wide, "
-            f"sample sizes {', '.join(map(str, config.sample_sizes))}, seed {config.seed}{shared}"
+            f"sample sizes {_sizes(config, data)}, seed {config.seed}{shared}"
         )
         starts.append(_Start(config, resume, place, about))
         return data, split_name
@@ -394,6 +394,15 @@ def _start(request: Request, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
     if not starts:
         starts.append(_Start(Config.from_dict(sent["config"]), sent["resume"], "", {}))
     return starts[0], data, split_name
+
+
+def _sizes(config: "Config", data: "Dataset") -> str:
+    """The sample sizes, of each relation if there are several."""
+    relations = data.graph.relations
+    if not relations:
+        return ", ".join(map(str, config.sample_sizes))
+    of_each = zip(*config.sampling().sizes(len(relations)), strict=True)
+    return "; ".join(f"{name} {', '.join(map(str, sizes))}" for name, sizes in zip(relations, of_each, strict=True))
 
 
 def _graph_folder(data: str | None) -> Path | None:

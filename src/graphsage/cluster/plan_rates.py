@@ -138,7 +138,7 @@ def random_graph(size: GraphSize, degree: int) -> Graph:
     features = rows.repeat(-(-nodes // len(rows)), 1)[:nodes]
     labels, names = torch.arange(nodes) % size.classes, tuple(map(str, range(size.classes)))
     indptr = torch.arange(nodes + 1) * degree
-    return Graph(indptr, indices, features=features, labels=labels, class_names=names, directed=True)
+    return Graph(indptr, indices, features=features, labels=labels, class_names=names, direction="in")
 
 
 def training_step(graph: Graph, config: Config) -> Callable[[], None]:

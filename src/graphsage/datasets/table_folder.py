@@ -26,7 +26,7 @@ from graphsage.tables.columns import Classes, cells, has_several, is_list, read_
 from graphsage.tables.ids import EXAMPLES, UnknownNodes, edge_batches, id_arrays, ids, repeated_ids
 from graphsage.tables.messages import CellError, Place
 from graphsage.tables.source import Table, as_table
-from graphsage.tables.spec import TableSpec, is_vector_file
+from graphsage.tables.spec import BOTH, MERGED, TableSpec, is_vector_file
 
 PROCESS_BYTES = 350_000_000  # Python, its libraries and the batch that is read
 LEAST_BYTES = 64_000_000
@@ -65,6 +65,11 @@ def build_large(
 
 
 def _check(spec: TableSpec, memory: int, feature_type: str) -> None:
+    if spec.direction == BOTH:
+        raise ConfigError(
+            f"{setting('direction', BOTH)} makes two relations, which are not built from tables larger than memory; "
+            "give merged, in or out, or build in memory"
+        )
     for name in _NOT_HERE:
         if getattr(spec, name):
             raise ConfigError(f"{name} is not read from tables larger than memory; give vectors, or build in memory")
@@ -111,9 +116,9 @@ class _Build:
                 self._nodes_of_edges()
             else:
                 self._read_nodes(as_table(self.spec.nodes, "nodes", self.spec.delimiter, BATCH_ROWS))
-            sort = EdgeSort(self.scratch / "edges", self.n, self.memory, directed=self.spec.directed)
+            sort = EdgeSort(self.scratch / "edges", self.n, self.memory, directed=self.spec.direction != MERGED)
             for pairs in self._pairs():
-                sort.add(pairs)
+                sort.add(pairs[:, ::-1] if self.spec.direction == "out" else pairs)
             if self.spec.unknown_nodes == "error":
                 self.unknown.refuse()
             self.stored = sort.write(self.folder, lambda done, of: self.report("sorting edges", done, of))
@@ -122,7 +127,8 @@ class _Build:
         about = {
             "nodes": self.n,
             "stored_edges": self.stored,
-            "directed": self.spec.directed,
+            "direction": self.spec.direction,
+            "relations": [],
             "class_names": None if self.class_names is None else list(self.class_names),
             "arrays": sorted(path.stem for path in self.folder.glob("*.npy")),
             "splits": {"given": None} if self.spec.split_column is not None else {},

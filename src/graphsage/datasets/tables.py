@@ -56,7 +56,7 @@ def open_tables(spec: TableSpec) -> Dataset:
         ids=NodeIds.from_arrays(id_arrays(found.known)),
         time=read.time,
         edge_time=read.edge_time,
-        directed=spec.directed,
+        direction=spec.direction,
     )
     splits = {}
     if read.split is not None:

@@ -41,6 +41,8 @@ class FastEncoder:
         """
         if len(neighborhoods) != len(self.strategies):
             raise ConfigError(f"the encoder has {len(self.strategies)} layers, the minibatch {len(neighborhoods)}")
+        for hoods in neighborhoods:
+            self.encoder.check_relations(hoods)
         return self.strategies[0].read(Source(self.encoder, tables, self.buffers, out), neighborhoods)
 
     def encode(self, data: LayerInput) -> Tensor:
@@ -59,6 +61,7 @@ class FastEncoder:
     def layer(self, k: int, h: Tensor | None, tables: Sequence[Tensor], hoods: Hoods) -> Tensor:
         """Iteration k alone: h^k from h^{k-1}, or from the tables for k = 1."""
         strategy = self.strategies[k - 1]
+        self.encoder.check_relations(hoods)
         if h is not None:
             return strategy.run(h, hoods, self.buffers)
         with torch.no_grad():

@@ -20,8 +20,9 @@ ROWS_AT_ONCE = 1 << 11  # rows finished at once: on a CPU they stay in cache fro
 
 
 def rows_first(layer: SageLayer) -> "RowsFirst | None":
-    """None for an aggregator that needs all neighbors of a row at once, or that is not one of ours."""
-    known = type(strategy_for(layer)) in (SelfAndMean, MaxPool, MeanPool)
+    """None for an aggregator that needs all neighbors of a row at once, or that is not one of ours, and for a layer of
+    several relations."""
+    known = layer.num_relations == 1 and type(strategy_for(layer)) in (SelfAndMean, MaxPool, MeanPool)
     return RowsFirst(layer) if known else None
 
 

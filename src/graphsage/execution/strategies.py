@@ -24,8 +24,11 @@ from graphsage.kernels.neighborhood import (
     Neighborhood,
     compact,
     concatenated,
+    each_relation,
     joined_keys,
     joined_rows,
+    over_relations,
+    side_by_side,
     with_repeats,
 )
 from graphsage.kernels.pool import frozen_relu_max
@@ -46,8 +49,9 @@ class LayerInput:
     """What a batch reads of the input tables. It depends on no weight, so it can be made ahead of the step.
 
     Most strategies: row i of `x` (M, D) holds the scaled features of nodes[i], and `hoods` index rows of `x`.
-    `SelfAndMean`: row i of `x` (R, 2D) holds the features of nodes[i] and then the mean of its neighbors' features. If
-    the aggregator includes the node, it is one mean, (R, D). `hoods` hold node numbers, for identity vectors alone.
+    `SelfAndMean`: row i of `x` (R, 2D) holds the features of nodes[i] and then the mean of its neighbors' features, in
+    each relation. If the aggregator includes the node, it is one mean, (R, D). `hoods` hold node numbers, for identity
+    vectors alone.
     `keys` (R,) are those of the rows of h^1, and `above` the neighborhoods of the layers above.
     """
 
@@ -102,7 +106,7 @@ class Plain:
     def read(self, source: Source, neighborhoods: Sequence[Hoods]) -> LayerInput:
         """The input of layer 1."""
         first = neighborhoods[0]
-        if first[0].keys.is_cuda and all(isinstance(hood, Dense) for hood in first):
+        if first[0].keys.is_cuda and all(isinstance(each, Dense) for each in each_relation(first)):
             nodes, hoods = with_repeats(first)  # fixed shapes, so that a step can be captured
         else:
             nodes, hoods = compact(first, source.num_nodes)
@@ -132,7 +136,7 @@ class SelfAndMean(Plain):
 
     def read(self, source: Source, neighborhoods: Sequence[Hoods]) -> LayerInput:
         first, encoder = neighborhoods[0], source.encoder
-        rows, width = joined_rows(first), encoder.in_dim if self.includes_self else 2 * encoder.in_dim
+        rows, width = joined_rows(first), encoder.in_dim * (self.layer.num_relations + (not self.includes_self))
         buffer = source.buffer(len(rows), width, rows.device, self.padded_rows)
         x = gather_self_and_mean(source.tables, first, self.includes_self, encoder.shift, encoder.scale, buffer)
         identities = () if encoder.identity is None else first
@@ -142,11 +146,12 @@ class SelfAndMean(Plain):
         x = data.x
         if encoder.identity is not None:
             table, dim = encoder.identity.weight, encoder.in_dim
-            learned = concatenated([self.layer.aggregator(table, hood) for hood in data.hoods])
-            parts = (
-                [x, learned] if self.includes_self else [x[:, :dim], encoder.identity(data.nodes), x[:, dim:], learned]
-            )
-            x = torch.cat(parts, dim=1)
+            learned = over_relations(data.hoods, lambda hood: self.layer.aggregator(table, hood))
+            parts = [] if self.includes_self else [x[:, :dim], encoder.identity(data.nodes)]
+            means, more = x[:, 0 if self.includes_self else dim :], table.shape[1]
+            for r in range(self.layer.num_relations):
+                parts += [means[:, r * dim : (r + 1) * dim], learned[:, r * more : (r + 1) * more]]
+            x = side_by_side(parts)
         return transform(self.layer, x, data.keys, buffers)
 
     def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
@@ -154,7 +159,7 @@ class SelfAndMean(Plain):
         if len(hoods) == 1 and isinstance(hood, Consecutive):
             x = self_and_mean(h, hood, self.includes_self, buffers)
             return transform(self.layer, x, hood.keys, buffers)
-        aggregated = concatenated([self.layer.aggregator(h, hood) for hood in hoods])
+        aggregated = over_relations(hoods, lambda hood: self.layer.aggregator(h, hood))
         if self.includes_self:
             return transform(self.layer, aggregated, joined_keys(hoods), buffers)
         return combine(self.layer, own_rows(h, hoods, buffers), aggregated, joined_keys(hoods), buffers)
@@ -182,7 +187,7 @@ class MaxPool(Plain):
                     [frozen_relu_max(h, last.weight, last.bias, d.index, d.present, buffers) for d in dense]
                 )
         table = last_product(pool, h)
-        return concatenated([gather_relu_max(table, hood, last.bias, buffers) for hood in hoods])
+        return over_relations(hoods, lambda hood: gather_relu_max(table, hood, last.bias, buffers))
 
 
 class MeanPool(MaxPool):
@@ -192,14 +197,14 @@ class MeanPool(MaxPool):
         pool = self.layer.aggregator
         assert isinstance(pool, PoolAggregator)
         table = torch.relu(last_product(pool, h) + linear_layers(pool)[-1].bias)
-        return concatenated([gather_mean(table, hood, buffers) for hood in hoods])
+        return over_relations(hoods, lambda hood: gather_mean(table, hood, buffers))
 
 
 class PoolModules(MaxPool):
     """Pool by calling the aggregator itself, for an encoder whose linear modules were exchanged."""
 
     def aggregated(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
-        return concatenated([self.layer.aggregator(h, hood) for hood in hoods])
+        return over_relations(hoods, lambda hood: self.layer.aggregator(h, hood))
 
 
 class LstmOverRows(Plain):
@@ -208,7 +213,7 @@ class LstmOverRows(Plain):
     padded_rows = True
 
     def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
-        aggregated = concatenated([self._last_states(h, hood, buffers) for hood in hoods])
+        aggregated = over_relations(hoods, lambda hood: self._last_states(h, hood, buffers))
         return combine(self.layer, own_rows(h, hoods, buffers), aggregated, joined_keys(hoods), buffers)
 
     def _last_states(self, h: Tensor, hood: Neighborhood, buffers: Buffers) -> Tensor:

@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphsage.errors import GraphError
+from graphsage.errors import GraphError, one_of
 from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.kernels.csr import lists_of_codes, neighbor_lists
+from graphsage.tables.spec import BOTH, DIRECTIONS, MERGED
 from graphsage.tables.values import LARGEST_TARGET
 
 _MAX_CLASSES = 1_000_000  # a larger number is an id, and would ask for a matrix of that height
@@ -32,14 +33,16 @@ def from_edges(
     time: Any = None,
     graph_number: Any = None,
     edge_time: Any = None,
+    direction: str | None = None,
     directed: bool = False,
     self_loops: bool = True,
 ) -> Graph:
-    """Edges (E, 2) of row numbers -> Graph.
+    """Edges (E, 2) of row numbers, (from, to) -> Graph.
 
-    Undirected by default: each edge is stored both ways. A repeated edge is merged (the earliest `edge_time` stays).
-    With `directed=True` edges are (from, to) and N(v) = {u : (u, v) in E}, as in the paper: a node aggregates its
-    in-neighbors. `self_loops=False` drops self loops.
+    `direction` says which neighbors of a node it aggregates. 'merged', the default: both ends of each edge list the
+    other. 'in': N(v) = {u : (u, v) in E}, as in the paper; `directed=True` says the same. 'out': those that v points
+    at. 'both': two relations, in and out, which a model weights separately. A repeated edge is merged (the earliest
+    `edge_time` stays). `self_loops=False` drops self loops.
 
     `features` may be a sparse matrix of SciPy or torch, which becomes dense. `labels` may be names of classes, with
     None for unknown; they are numbered in sorted order, or as in `class_names`. `targets` are numbers to predict, (N,)
@@ -65,18 +68,16 @@ def from_edges(
     label_tensor = label_tensor if targets is None else as_targets(targets, n)
     _check_edges(pairs, n)  # after the rows: too few of them would make good edges look bad
     when = None if edge_time is None else _vector(edge_time, len(pairs), "edge_time", "edges")
-    indptr, indices, when = _csr(pairs, n, when, directed, self_loops)
-    graph = Graph(
-        indptr,
-        indices,
+    if directed and direction not in (None, "in"):
+        raise GraphError(f"directed=True is direction 'in'; got direction={direction!r} too, leave one of them out")
+    lists = _lists(pairs, n, when, direction or ("in" if directed else MERGED), self_loops, ids)
+    graph = lists.replace(
         features=table,
         labels=label_tensor,
         class_names=None if class_names is None else tuple(str(c) for c in class_names),
         ids=ids,
         time=None if time is None else _vector(time, n, "time", "nodes"),
         graph_number=None if graph_number is None else _vector(graph_number, n, "graph_number", "nodes"),
-        edge_time=when,
-        directed=directed,
     )
     _check_class_names(graph)
     return graph
@@ -100,9 +101,7 @@ def with_nodes(
             f"the graph has {graph.num_features} features per node; pass features for the {added} new nodes"
         )
     _check_edges(pairs, n)
-    old = torch.stack([graph.indices.long(), graph.edge_rows], dim=1)
-    if not graph.directed:
-        old = old[old[:, 0] <= old[:, 1]]
+    old, direction = edges_of(graph), BOTH if graph.relations else graph.direction
     all_ids: NodeIds | None = None
     if graph.ids is not None:
         if new_ids is None and added:
@@ -119,8 +118,16 @@ def with_nodes(
         unknown = graph.labels.new_full((added, *graph.labels.shape[1:]), unknown_label(graph))
         labels = torch.cat([graph.labels, unknown])
     grown = torch.cat([old, _shared(pairs.astype(np.int64, copy=False))])
-    made = from_edges(grown, n, features=table, class_names=graph.class_names, ids=all_ids, directed=graph.directed)
+    made = from_edges(grown, n, features=table, class_names=graph.class_names, ids=all_ids, direction=direction)
     return made.replace(labels=labels)
+
+
+def edges_of(graph: Graph) -> Tensor:
+    """The edges (from, to) that the neighbor lists of a graph came from, (E, 2); an undirected one once."""
+    (lists,) = graph.edge_lists
+    listed, owners = lists.indices.long(), lists.edge_rows
+    pairs = torch.stack([owners, listed] if lists.direction == "out" else [listed, owners], dim=1)
+    return pairs if lists.directed else pairs[listed <= owners]
 
 
 def rows_of(graph: Graph, ids: Sequence[str | int]) -> Tensor:
@@ -172,16 +179,35 @@ def _check_edges(pairs: np.ndarray[Any, Any], n: int) -> None:
         )
 
 
-def _csr(
-    pairs: np.ndarray[Any, Any], n: int, when: Tensor | None, directed: bool, self_loops: bool
-) -> tuple[Tensor, Tensor, Tensor | None]:
+def _lists(
+    pairs: np.ndarray[Any, Any],
+    n: int,
+    when: Tensor | None,
+    direction: str,
+    self_loops: bool,
+    ids: NodeIds | None,
+) -> Graph:
+    """A graph of neighbor lists alone."""
+    one_of("direction", direction, DIRECTIONS)
     edges = _shared(pairs.astype(np.int64, copy=False))
-    target, source = edges[:, 0], edges[:, 1]  # row v lists the u of its edges (u, v)
     if not self_loops:
-        keep = source != target
-        source, target = source[keep], target[keep]
-        when = None if when is None else when[keep]
-    if not directed:
+        keep = edges[:, 0] != edges[:, 1]
+        edges, when = edges[keep], None if when is None else when[keep]
+
+    def read(how: str) -> Graph:
+        indptr, indices, times = _csr(edges, n, when, how)
+        return Graph(indptr, indices, ids=ids, edge_time=times, direction=how)
+
+    if direction != BOTH:
+        return read(direction)
+    return read(MERGED).replace(relations={how: read(how) for how in ("in", "out")})
+
+
+def _csr(edges: Tensor, n: int, when: Tensor | None, direction: str) -> tuple[Tensor, Tensor, Tensor | None]:
+    target, source = edges[:, 0], edges[:, 1]  # row v lists the u of its edges (u, v)
+    if direction == "out":
+        target, source = source, target
+    if direction == MERGED:
         forward = source != target
         source, target = torch.cat([source, target[forward]]), torch.cat([target, source[forward]])
         when = None if when is None else torch.cat([when, when[forward]])
@@ -350,6 +376,8 @@ _CHUNK = 1 << 24
 def check_graph(graph: Graph) -> None:
     """Refuse descending row pointers, neighbors outside the graph and classes below -1, as in a damaged folder."""
     n = graph.num_nodes
+    for each in graph.relations.values():
+        check_graph(each)
     backwards = torch.nonzero(graph.degrees < 0)
     if len(backwards):
         raise GraphError(f"indptr goes backwards at node {int(backwards[0, 0])}; the graph is damaged, build it again")

@@ -100,12 +100,20 @@ class CapRule:
 def cap_degrees(
     graph: Graph, max_degree: int | None = MAX_DEGREE, *, seed: int = 0, cap: str = "row", self_loops: bool = True
 ) -> Graph:
-    """`graph` with at most `max_degree` neighbors per node, drawn by the seed and the ids; see `CapRule`."""
+    """`graph` with at most `max_degree` neighbors per node, drawn by the seed and the ids; see `CapRule`.
+
+    Of several relations each is capped, and the lists of all together are not."""
+    if graph.relations:
+        return graph.with_relations(
+            lambda each: cap_degrees(each, max_degree, seed=seed, cap=cap, self_loops=self_loops)
+        )
     return capped(graph, CapRule(max_degree, cap, seed, graph.directed, self_loops))[0]
 
 
 def without_self_loops(graph: Graph) -> Graph:
     """`graph` without edges from a node to itself; the same object if it has none."""
+    if graph.relations:
+        return graph.with_relations(without_self_loops)
     loops = []
     step = max(1, _CHUNK * graph.num_nodes // max(graph.num_stored_edges, 1))  # rows of about _CHUNK edges
     for start in range(0, graph.num_nodes, step):
@@ -232,9 +240,12 @@ def _keys_of(nodes: Tensor, keys: IntArray | None) -> Tensor:
 
 def cap_summary(graph: Graph, capped: Graph, max_degree: int | None, cap: str) -> str:
     """What the cap removes from `graph`, for people."""
-    removed = graph.num_stored_edges - capped.num_stored_edges
-    lost = int(((graph.degrees > 0) & (capped.degrees == 0)).sum())
+    pairs = [*zip(graph.by_relation, capped.by_relation, strict=True)]
+    stored = sum(whole.num_stored_edges for whole, _ in pairs)
+    removed = stored - sum(kept.num_stored_edges for _, kept in pairs)
+    lost = sum(int(((whole.degrees > 0) & (kept.degrees == 0)).sum()) for whole, kept in pairs)
+    relation = f" and relation, of {len(pairs)}" if len(pairs) > 1 else ""
     return (
-        f"at most {max_degree} neighbors per node ({cap}): removes {removed:,} of {graph.num_stored_edges:,} stored "
-        f"edges ({removed / max(graph.num_stored_edges, 1):.1%}); {lost:,} nodes lose all neighbors"
+        f"at most {max_degree} neighbors per node{relation} ({cap}): removes {removed:,} of {stored:,} stored "
+        f"edges ({removed / max(stored, 1):.1%}); {lost:,} nodes lose all neighbors"
     )

@@ -1,7 +1,7 @@
 """The graph that everything else reads: a CSR and what is known about its nodes. Immutable."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from graphsage.graph.convert.methods import Conversions
 from graphsage.graph.ids import NodeIds
+from graphsage.tables.spec import MERGED
 from graphsage.tables.values import UNKNOWN as UNKNOWN
 
 
@@ -39,6 +40,11 @@ class Graph(Conversions):
     time        (N,) int64, when the node appeared
     graph_number (N,) int64, which of several disjoint graphs the node belongs to
     edge_time   (E,) int64, when the edge appeared
+    direction   which of a node's neighbors its row lists: all (merged), or only those that point at it (in), or that it
+                points at (out)
+    relations   a graph for each relation, with the neighbors of all nodes in it; empty if there is one relation, the
+                graph's own lists. Otherwise the own lists are those of all relations together: walks, degrees and
+                summaries read them, and a model reads the relations
 
     The tensors may be read-only maps of files: never change one in place.
     """
@@ -52,7 +58,28 @@ class Graph(Conversions):
     time: Tensor | None = None
     graph_number: Tensor | None = None
     edge_time: Tensor | None = None
-    directed: bool = False
+    direction: str = MERGED
+    relations: "dict[str, Graph]" = field(default_factory=dict)
+
+    @property
+    def directed(self) -> bool:
+        """Whether a node's row lists only those neighbors that point at it, or those that it points at."""
+        return self.direction != MERGED
+
+    @property
+    def by_relation(self) -> "tuple[Graph, ...]":
+        """The neighbor lists that a layer aggregates separately."""
+        return tuple(self.relations.values()) or (self,)
+
+    @property
+    def edge_lists(self) -> "tuple[Graph, ...]":
+        """Those of `by_relation` that have each edge once (an undirected one at both ends)."""
+        lists = self.by_relation
+        return tuple(each for each in lists if each.direction != "out") or lists  # in, if there are both
+
+    def with_relations(self, change: "Callable[[Graph], Graph]") -> "Graph":
+        """This graph with each relation changed."""
+        return replace(self, relations={name: change(each) for name, each in self.relations.items()})
 
     @staticmethod
     def from_edges(edges: Any, num_nodes: int | None = None, **attributes: Any) -> "Graph":
@@ -94,6 +121,8 @@ class Graph(Conversions):
     @property
     def num_edges(self) -> int:
         """Edges as a person counts them: an undirected edge once."""
+        if self.relations:
+            return sum(each.num_edges for each in self.edge_lists)
         if self.directed:
             return self.num_stored_edges
         return (self.num_stored_edges + self.num_self_loops) // 2
@@ -202,7 +231,7 @@ class Graph(Conversions):
             for name in ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
             if (value := getattr(self, name)) is not None
         }
-        return replace(self, **moved)
+        return replace(self, **moved).with_relations(lambda relation: relation.to(device))
 
     def __repr__(self) -> str:
         parts = [f"{self.num_nodes:,} nodes", f"{self.num_stored_edges:,} stored edges"]
@@ -210,4 +239,6 @@ class Graph(Conversions):
             parts.append(f"{self.num_features} features")
         if self.labels is not None:
             parts.append(f"{self.num_classes} {self.labels_are}")
+        if self.relations:
+            parts.append(f"relations {', '.join(self.relations)}")
         return f"Graph({', '.join(parts)})"

@@ -123,7 +123,7 @@ def training_graph(graph: Graph, split: Split) -> Graph:
     keep = seen[rows] & seen[graph.indices]
     if split.cutoff is not None and graph.edge_time is not None:
         keep &= graph.edge_time <= split.cutoff
-    return keep_edges(graph, rows, keep)
+    return keep_edges(graph, rows, keep).with_relations(lambda relation: training_graph(relation, split))
 
 
 def without_test_nodes(graph: Graph, split: Split) -> Graph:
@@ -131,7 +131,9 @@ def without_test_nodes(graph: Graph, split: Split) -> Graph:
     test = split.codes.to(graph.indptr.device) == TEST
     rows = graph.edge_rows
     keep = ~(test[rows] | test[graph.indices])
-    return graph if bool(keep.all()) else keep_edges(graph, rows, keep)
+    if bool(keep.all()):  # then no relation has such an edge
+        return graph
+    return keep_edges(graph, rows, keep).with_relations(lambda relation: without_test_nodes(relation, split))
 
 
 def keep_edges(graph: Graph, rows: Tensor, keep: Tensor) -> Graph:

@@ -20,12 +20,15 @@ from graphsage.graph.graph import Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.graph.split import Split
 from graphsage.regular_files import is_regular, parse_json, read_regular
+from graphsage.tables.spec import DIRECTIONS
 
-FORMAT = 2  # 2: checksums
+FORMAT = 3  # 3: relations
 WHOLE_BYTES = 1 << 30
 _SAMPLED = 64  # blocks of a larger file
 _ADVICE = "save the graph again"
 _TENSORS = ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
+_OF_EDGES = ("indptr", "indices", "edge_time")  # what each relation has
+_RELATION = "relation-"  # relation-0-indptr is the row pointers of the first relation
 _BFLOAT16 = "i2"  # NumPy has no bfloat16: such features are kept as the int16 of the same bits
 _KINDS = {"indices": "i4 i8", "features": f"f2 f4 f8 {_BFLOAT16}", "labels": "i8 u1 f8", "ids_text": "u1"}  # others: i8
 _ABOUT_BYTES = 1 << 30  # checksums of 8 TB of arrays
@@ -38,6 +41,12 @@ def save_graph(graph: Graph, folder: str | Path, splits: dict[str, Split] | None
         arrays: dict[str, Any] = {
             name: _array(tensor) for name in _TENSORS if (tensor := getattr(graph, name)) is not None
         }
+        for number, each in enumerate(graph.relations.values()):
+            arrays |= {
+                f"{_RELATION}{number}-{name}": _array(tensor)
+                for name in _OF_EDGES
+                if (tensor := getattr(each, name)) is not None
+            }
         if graph.ids is not None:
             arrays |= graph.ids.arrays()
         cutoffs = {}
@@ -49,7 +58,8 @@ def save_graph(graph: Graph, folder: str | Path, splits: dict[str, Split] | None
         about = {
             "nodes": graph.num_nodes,
             "stored_edges": graph.num_stored_edges,
-            "directed": graph.directed,
+            "direction": graph.direction,
+            "relations": [[name, each.direction] for name, each in graph.relations.items()],
             "class_names": graph.class_names,
             "arrays": sorted(arrays),
             "splits": cutoffs,
@@ -78,24 +88,40 @@ def open_graph(folder: str | Path, check: bool = True) -> Graph:
         for file in checked_files(folder).values():
             _verify(file)
     arrays = {
-        name: _checked(folder / f"{name}.npy", _KINDS.get(name, "i8"), _DIMS.get(name, (1,)))
+        name: _checked(folder / f"{name}.npy", _KINDS.get(_plain(name), "i8"), _DIMS.get(_plain(name), (1,)))
         for name in about["arrays"]
         if not name.startswith("split-")
     }
+    prefixes = ["", *(f"{_RELATION}{number}-" for number in range(len(about["relations"])))]
+    for prefix in prefixes:
+        for required in ("indptr", "indices"):
+            if prefix + required not in arrays:
+                raise DataError(f"{folder} lacks {prefix}{required}.npy; it is not a whole graph folder, {_ADVICE}")
     tensors: dict[str, Tensor] = {name: _mapped(arrays[name]) for name in _TENSORS if name in arrays}
-    for required in ("indptr", "indices"):
-        if required not in tensors:
-            raise DataError(f"{folder} lacks {required}.npy; it is not a whole graph folder, save the graph again")
-    names = about.get("class_names")
+    ids, names = NodeIds.from_arrays(arrays), about.get("class_names")
+    relations = {
+        name: Graph(
+            _mapped(arrays[f"{prefix}indptr"]),
+            _mapped(arrays[f"{prefix}indices"]),
+            edge_time=_mapped(arrays[f"{prefix}edge_time"]) if f"{prefix}edge_time" in arrays else None,
+            ids=ids,
+            direction=direction,
+        )
+        for prefix, (name, direction) in zip(prefixes[1:], about["relations"], strict=True)
+    }
     graph = Graph(
         **tensors,
         class_names=None if names is None else tuple(names),
-        ids=NodeIds.from_arrays(arrays),
-        directed=about["directed"],
+        ids=ids,
+        direction=about["direction"],
+        relations=relations,
     )
-    _check_shapes(graph, folder)
-    if check and graph.indices.nbytes <= WHOLE_BYTES:
-        _check_edges(graph, folder)
+    for each in (graph, *relations.values()):
+        _check_shapes(each, folder)
+        if each.num_nodes != graph.num_nodes:
+            raise GraphError(f"{folder}: a relation has {each.num_nodes} nodes, the graph {graph.num_nodes}; {_ADVICE}")
+        if check and each.indices.nbytes <= WHOLE_BYTES:
+            _check_edges(each, folder)
     if graph.ids is not None and not (graph.ids.is_whole and len(graph.ids) == graph.num_nodes):
         names = " and ".join(f"{name}.npy" for name in graph.ids.arrays())
         raise GraphError(f"{folder}: {names} must hold the ids of {graph.num_nodes} nodes; save the graph again")
@@ -143,18 +169,36 @@ def _check_edges(graph: Graph, folder: Path) -> None:
 
 
 def save_adjacency(graph: Graph, folder: Path) -> None:
-    """Write only `indptr.npy` and `indices.npy`."""
+    """Write only `indptr.npy` and `indices.npy`, or those of each relation."""
     folder.mkdir(parents=True)
-    for name in ("indptr", "indices"):
-        np.save(folder / f"{name}.npy", _array(getattr(graph, name)))
+    for number, each in enumerate(graph.by_relation):
+        prefix = f"{_RELATION}{number}-" if graph.relations else ""
+        for name in ("indptr", "indices"):
+            np.save(folder / f"{prefix}{name}.npy", _array(getattr(each, name)))
 
 
-def open_adjacency(folder: Path) -> Graph:
-    """A graph of `indptr.npy` and `indices.npy` alone, mapped; contents are trusted."""
-    indptr, indices = (
-        _mapped(_checked(folder / f"{name}.npy", _KINDS.get(name, "i8"), (1,))) for name in ("indptr", "indices")
+def open_adjacency(folder: Path, graph: Graph) -> Graph:
+    """`graph` with the lists of `save_adjacency`, mapped; contents are trusted."""
+
+    def lists(number: int | None) -> tuple[Tensor, Tensor]:
+        prefix = "" if number is None else f"{_RELATION}{number}-"
+        indptr, indices = (
+            _mapped(_checked(folder / f"{prefix}{name}.npy", _KINDS.get(name, "i8"), (1,)))
+            for name in ("indptr", "indices")
+        )
+        return indptr, indices
+
+    if not graph.relations:
+        return Graph(*lists(None), direction=graph.direction)
+    return Graph(
+        graph.indptr,
+        graph.indices,
+        direction=graph.direction,
+        relations={
+            name: Graph(*lists(number), ids=each.ids, direction=each.direction)
+            for number, (name, each) in enumerate(graph.relations.items())
+        },
     )
-    return Graph(indptr, indices)
 
 
 def load_array(path: Path) -> Any:
@@ -236,7 +280,8 @@ def _about(folder: Path) -> dict[str, Any]:
         ("format", version == FORMAT),
         ("arrays", isinstance(arrays, list) and all(isinstance(a, str) and _is_known(a) for a in arrays)),
         ("files", isinstance(arrays, list) and sorted(files) == sorted(map(str, arrays))),
-        ("directed", isinstance(about.get("directed"), bool)),
+        ("direction", about.get("direction") in DIRECTIONS),
+        ("relations", _are_relations(about.get("relations"))),
         ("splits", isinstance(about.get("splits"), dict)),
         ("class_names", names is None or (isinstance(names, list) and all(isinstance(c, str) for c in names))),
     ):
@@ -245,9 +290,20 @@ def _about(folder: Path) -> dict[str, Any]:
     return about
 
 
+def _are_relations(found: Any) -> bool:
+    pairs = isinstance(found, list) and all(isinstance(each, list) and len(each) == 2 for each in found)
+    return pairs and all(isinstance(name, str) and how in DIRECTIONS for name, how in found)
+
+
+def _plain(array: str) -> str:
+    """The name of an array without that of its relation."""
+    return array.split("-", 2)[-1] if array.startswith(_RELATION) else array
+
+
 def _is_known(array: str) -> bool:
     name = array.removeprefix("split-")
-    return name in (*_TENSORS, "ids", "ids_text", "ids_offsets") or (name != array and "/" not in name)
+    known = (*_TENSORS, "ids", "ids_text", "ids_offsets")
+    return _plain(name) in known or (name != array and "/" not in name)
 
 
 def _check_shapes(graph: Graph, folder: Path) -> None:

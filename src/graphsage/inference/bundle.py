@@ -36,7 +36,7 @@ from graphsage.version import __version__
 if TYPE_CHECKING:
     from graphsage.inference.model import Model
 
-FORMAT = 6  # 6: links; 5: structural features, known labels, calibration, regression
+FORMAT = 7  # 7: relations; 6: links; 5: structural features, known labels, calibration, regression
 _FILES = ("model.safetensors", "features.json", "features.safetensors")
 _ADVICE = "copy the run again, or train the model again"
 _PLAIN = (
@@ -106,8 +106,8 @@ def load_bundle(folder: Path) -> "Model":
     config = read_config(folder)
     files = _read_files(folder, config["files"])
     try:
-        encoder_config = EncoderConfig(**config["encoder"])
-        sampling = SamplingConfig(**{**config["sampling"], "sample_sizes": tuple(config["sampling"]["sample_sizes"])})
+        encoder_config = EncoderConfig(**{name: _tuple(value) for name, value in config["encoder"].items()})
+        sampling = SamplingConfig(**{name: _tuple(value) for name, value in config["sampling"].items()})
         encoder = Encoder(encoder_config, config["in_dim"], config["num_nodes"])
         head = None
         if config["head"] is not None:
@@ -148,6 +148,11 @@ def load_bundle(folder: Path) -> "Model":
         folder=folder.absolute(),
         **rest,
     )
+
+
+def _tuple(value: Any) -> Any:
+    """JSON has no tuples, and settings no lists."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _calibration(given: dict[str, Any], count: int) -> Calibration:

@@ -19,7 +19,7 @@ from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.execution.rows_first import rows_first
 from graphsage.graph.graph import Graph
 from graphsage.kernels.buffers import Buffers
-from graphsage.kernels.neighborhood import Hoods, Minibatch, Ragged
+from graphsage.kernels.neighborhood import Hood, Hoods, Minibatch, Ragged, related
 from graphsage.kernels.random import Stream, derive
 from graphsage.kernels.rows import scaled_rows
 from graphsage.model.encoder import Encoder
@@ -57,6 +57,10 @@ class MemoryView:
     def num_nodes(self) -> int:
         return self.graph.num_nodes
 
+    @property
+    def by_relation(self) -> tuple[Graph, ...]:
+        return self.graph.by_relation
+
     def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return self.graph.csr_of(nodes)
 
@@ -93,6 +97,8 @@ def order_matters(encoder: Encoder, inference: str) -> bool:
 
 def with_lists_by_key(graph: Graph) -> Graph:
     """`graph` with neighbor lists in the order of node keys, so that samples depend on ids and not on row numbers."""
+    if graph.relations:
+        return graph.with_relations(with_lists_by_key)
     keys = graph.keys
     if bool((keys[1:] > keys[:-1]).all()):  # rows are in this order already
         return graph
@@ -132,7 +138,8 @@ def prepare(
         return lambda: torch.cat([compute(), kept], dim=1)
     if sampling is not None:
         keys = Stream(seed, "inference").keys(view.draw_keys(nodes))  # a vector does not depend on other nodes
-        inputs = view.inputs_of(sample_minibatch(view, nodes, sampling.sample_sizes, keys, sampling.redraw))
+        sizes = sampling.sizes(len(view.by_relation))
+        inputs = view.inputs_of(sample_minibatch(view, nodes, sizes, keys, sampling.redraw))
         return lambda: fast(*inputs)
     chosen, wanted = torch.unique(nodes, return_inverse=True)
     inputs = view.inputs_of(exact_minibatch(fast, view, chosen, seed))
@@ -196,7 +203,6 @@ def embed_exact(
         count = _Count(below * graph.num_nodes + rows, on_block)
         h = run.layers_over_everyone(below, count) if below else None
         for k, (hood,) in enumerate(batch.neighborhoods, start=below + 1):
-            assert isinstance(hood, Ragged)
             h = run.layer_over_some(k, h, hood, count)
         assert h is not None
         return h[wanted]
@@ -258,21 +264,24 @@ class _ExactRun:
                 first_pass.for_neighbors(h, once[start : start + step])
                 first_pass.for_itself(h, out[start : start + step])
                 del h  # before the next block is read
-        from_features = once is None and below is None
-        for start, stop in self._blocks(graph.degrees, k, from_features=from_features):
-            first, last = (int(graph.indptr[at]) for at in (start, stop))
-            index, rows = graph.indices[first:last], everyone[start:stop]
-            offsets = graph.indptr[start : stop + 1] - first
-            if first_pass is None:
-                index = index.long()  # as everywhere else: an aggregator may index with it
-            else:
-                offsets = offsets.to(index.dtype)
+        from_features, relations = once is None and below is None, graph.by_relation
+        degrees = torch.stack([each.degrees for each in relations]).sum(dim=0) if graph.relations else graph.degrees
+        for start, stop in self._blocks(degrees, k, from_features=from_features):
+            rows, whole = everyone[start:stop], list[Ragged]()
             keys = rows if first_pass is not None else exact_keys(self.view.draw_keys(rows), k, self.seed)
-            hood = Ragged(index, offsets, keys, rows if from_features else slice(start, stop))
+            for lists in relations:
+                first, last = (int(lists.indptr[at]) for at in (start, stop))
+                index, offsets = lists.indices[first:last], lists.indptr[start : stop + 1] - first
+                if first_pass is None:
+                    index = index.long()  # as everywhere else: an aggregator may index with it
+                else:
+                    offsets = offsets.to(index.dtype)
+                whole.append(Ragged(index, offsets, keys, rows if from_features else slice(start, stop)))
             table = below if once is None else once
             if first_pass is None or table is None or (once is None and table.is_cuda):
-                out[start:stop] = self.fast.layer(k, below, self.view.tables, (hood,))
+                out[start:stop] = self.fast.layer(k, below, self.view.tables, (related(whole),))
             else:
+                (hood,) = whole
                 aggregated = first_pass.reduce(table, hood, buffers)
                 if once is None:
                     first_pass.combine(table[start:stop], aggregated, out[start:stop])
@@ -290,15 +299,19 @@ class _ExactRun:
             return None
         return self.fast.input_rows(self.view.tables, rows) if below is None else below[rows]
 
-    def layer_over_some(self, k: int, below: Tensor | None, hood: Ragged, count: _Count) -> Tensor:
+    def layer_over_some(self, k: int, below: Tensor | None, hood: Hood, count: _Count) -> Tensor:
         """h^k of the rows of `hood`, from the layer below."""
-        out = torch.empty(hood.num_rows, self.fast.encoder.config.dim, device=hood.index.device)
-        assert isinstance(hood.rows, Tensor)
-        for start, stop in self._blocks(hood.counts, k, from_features=below is None):
-            first, last = (int(hood.offsets[at]) for at in (start, stop))
-            rows, offsets = slice(start, stop), hood.offsets[start : stop + 1] - first
-            block = Ragged(hood.index[first:last], offsets, hood.keys[rows], hood.rows[rows])
-            out[rows] = self.fast.layer(k, below, self.view.tables, (block,))
+        out = torch.empty(hood.num_rows, self.fast.encoder.config.dim, device=hood.keys.device)
+        counts = torch.stack([each.counts for each in hood.by_relation]).sum(dim=0)
+        for start, stop in self._blocks(counts, k, from_features=below is None):
+            rows, block = slice(start, stop), list[Ragged]()
+            for each in hood.by_relation:
+                assert isinstance(each, Ragged)
+                assert isinstance(each.rows, Tensor)
+                first, last = (int(each.offsets[at]) for at in (start, stop))
+                offsets = each.offsets[start : stop + 1] - first
+                block.append(Ragged(each.index[first:last], offsets, each.keys[rows], each.rows[rows]))
+            out[rows] = self.fast.layer(k, below, self.view.tables, (related(block),))
             count.add(stop - start)
         return out
 

@@ -152,6 +152,7 @@ class Model:
             attached = self.attach(graph, new_nodes, new_edges, new_vectors)
             graph = attached.graph
             nodes = attached.rows if nodes is None and new_nodes is not None else nodes
+        self._check_relations(graph)
         how = inference or self.inference
         rows = None if nodes is None else _rows(nodes, graph)
         check_identity(self.encoder, graph.num_nodes)
@@ -174,6 +175,16 @@ class Model:
             at = torch.arange(graph.num_nodes, device=self.device) if rows is None else rows.to(self.device)
             z = torch.cat([z, kept_features(self.encoder, tables, at)], dim=1)
         return check_finite(z.cpu(), rows)
+
+    def _check_relations(self, graph: Graph) -> None:
+        """Refuse a graph of other relations than those that the model aggregates."""
+        ours, theirs = self.encoder.config.relations, tuple(graph.relations)
+        if ours != theirs:
+            shown = [", ".join(names) or "a single one" for names in (ours, theirs)]
+            raise DataError(
+                f"the model aggregates the relations {shown[0]}, and the graph has {shown[1]}; read its edges with the "
+                f"same {setting('direction')}"
+            )
 
     def _graph(self, graph: Graph | None) -> Graph:
         if graph is not None and not isinstance(graph, Graph):
@@ -490,9 +501,12 @@ class Model:
         """`here`, which is `graph` on the model's device, after the degree cap."""
         if self._drawn is not None:
             known, lists = self._drawn
-            if graph.indptr is known.indptr and graph.indices is known.indices:
+            same = zip(graph.by_relation, known.by_relation, strict=False)
+            if all(a.indptr is b.indptr and a.indices is b.indices for a, b in same):
                 lists = lists.to(self.device)
-                return here.replace(indptr=lists.indptr, indices=lists.indices, edge_time=None)
+                return here.replace(
+                    indptr=lists.indptr, indices=lists.indices, edge_time=None, relations=lists.relations
+                )
         return neighbor_lists(here, self.sampling, self.seed)
 
 
@@ -643,7 +657,8 @@ def input_tables(graph: Graph, structure: Structure, in_dim: int | None = None) 
 
 def graph_bytes(graph: Graph) -> int:
     """What a graph takes on disk."""
-    tensors = [value for value in vars(graph).values() if isinstance(value, Tensor)]
+    parts = (graph, *graph.relations.values())
+    tensors = [value for part in parts for value in vars(part).values() if isinstance(value, Tensor)]
     ids = 0 if graph.ids is None else sum(array.nbytes for array in graph.ids.arrays().values())
     return ids + sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 

@@ -88,7 +88,7 @@ def attach(
     added = 0 if fresh is None else len(fresh)
     if base is None:
         assert fresh is not None
-        graph = from_edges(pairs, added, features=features, ids=fresh.to_pylist(), directed=spec.directed)
+        graph = from_edges(pairs, added, features=features, ids=fresh.to_pylist(), direction=spec.direction)
         return Attached(graph, torch.arange(added), ignored, dropped)
     grown = base.with_nodes(features=features, edges=pairs, ids=[] if fresh is None else fresh.to_pylist())
     return Attached(grown, torch.arange(base.num_nodes, base.num_nodes + added), ignored, dropped)

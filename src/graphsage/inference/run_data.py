@@ -106,7 +106,7 @@ def keep_data(
             save_graph(graph, temporary / "graph", dataset.splits)
             if dataset.columns:
                 _write(temporary / "columns.arrow", {name: _arrow(c) for name, c in dataset.columns.items()})
-        hubs = capped is not None and capped.num_stored_edges != graph.num_stored_edges
+        hubs = capped is not None and _stored_edges(capped) != _stored_edges(graph)
         if capped is not None and hubs:
             save_adjacency(capped, temporary / "capped")
         files = sorted(path for path in temporary.rglob("*") if path.is_file())
@@ -114,7 +114,7 @@ def keep_data(
             "format": FORMAT,
             "name": dataset.name,
             "nodes": graph.num_nodes,
-            "stored_edges": graph.num_stored_edges,
+            "stored_edges": _stored_edges(graph),
             "graph": "kept" if keep else "reference",
             "cap": "not kept" if capped is None else "kept" if hubs else "removes no edge",
             "split": {"name": split_name, "cutoff": split.cutoff},
@@ -151,9 +151,9 @@ def open_run_data(model: "Model") -> RunData:
         _refuse_changed(model, about["sources"])
         dataset = _as_the_model_reads(model, open_training_data(model.about))
         graph, splits, changed = dataset.graph, dataset.splits, ()
-        if (graph.num_nodes, graph.num_stored_edges) != (about["nodes"], about["stored_edges"]):
+        if (graph.num_nodes, _stored_edges(graph)) != (about["nodes"], about["stored_edges"]):
             raise DataError(
-                f"{dataset.name} has {graph.num_nodes:,} nodes and {graph.num_stored_edges:,} stored edges;"
+                f"{dataset.name} has {graph.num_nodes:,} nodes and {_stored_edges(graph):,} stored edges;"
                 f" at training it had {about['nodes']:,} and {about['stored_edges']:,}; train again or "
                 "restore it"
             )
@@ -164,7 +164,7 @@ def open_run_data(model: "Model") -> RunData:
     graph_folder = folder / "graph" if about["graph"] == "kept" else None
     if about["cap"] == "kept":
         capped_folder = folder / "capped"
-        capped = open_adjacency(capped_folder)
+        capped = open_adjacency(capped_folder, graph)
     elif about["cap"] == "removes no edge":
         capped, capped_folder = graph, graph_folder
     return RunData(dataset, split_name, split, capped, graph_folder, capped_folder, changed)
@@ -185,6 +185,11 @@ def source_files(about: dict[str, Any], run: Path) -> list[Path]:
     found = [*path.glob("*"), *path.glob("*/*")] if path.is_dir() else path.parent.glob(f"{path.name}*")
     inside = run.absolute()
     return sorted(file for file in found if file.is_file() and not file.absolute().is_relative_to(inside))
+
+
+def _stored_edges(graph: Graph) -> int:
+    """In the lists that a model reads."""
+    return sum(each.num_stored_edges for each in graph.by_relation)
 
 
 def _manifest(run: Path) -> dict[str, Any]:

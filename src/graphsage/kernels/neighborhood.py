@@ -2,10 +2,10 @@
 
 Three types, by how the neighbors are stored. All have `rows` (the nodes' own rows of h), `present` (whether a node has
 a neighbor), `counts`, `num_rows`, and `keys` (R,): an int64 per node from which an aggregator derives random draws of
-its own (the LSTM's permutation). An edge weight would be one more field, of the shape of `index`.
+its own (the LSTM's permutation). In a graph of several relations a node has a neighborhood in each: `Related`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -35,6 +35,10 @@ class Dense:
     def counts(self) -> Tensor:
         return self.present * self.size
 
+    @property
+    def by_relation(self) -> "tuple[Neighborhood, ...]":
+        return (self,)
+
 
 @dataclass(frozen=True, eq=False)
 class Consecutive:
@@ -63,6 +67,10 @@ class Consecutive:
     def counts(self) -> Tensor:
         return self.present * self.size
 
+    @property
+    def by_relation(self) -> "tuple[Neighborhood, ...]":
+        return (self,)
+
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
@@ -85,9 +93,35 @@ class Ragged:
     def counts(self) -> Tensor:
         return self.offsets[1:] - self.offsets[:-1]
 
+    @property
+    def by_relation(self) -> "tuple[Neighborhood, ...]":
+        return (self,)
+
 
 Neighborhood = Dense | Consecutive | Ragged
-Hoods = tuple[Neighborhood, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Related:
+    """The neighborhoods of the same rows in each of several relations. All have the same `rows`."""
+
+    by_relation: tuple[Neighborhood, ...]
+
+    @property
+    def rows(self) -> Rows:
+        return self.by_relation[0].rows
+
+    @property
+    def num_rows(self) -> int:
+        return self.by_relation[0].num_rows
+
+    @property
+    def keys(self) -> Tensor:
+        return self.by_relation[0].keys
+
+
+Hood = Neighborhood | Related
+Hoods = tuple[Hood, ...]
 """The neighborhoods of one iteration, concatenated in order. One element if every iteration draws its own neighbors;
 one per hop if draws are reused (`redraw=False`)."""
 
@@ -116,7 +150,32 @@ class Minibatch:
         return nodes, (first, *self.neighborhoods[1:])
 
 
-def row_numbers(hood: Neighborhood) -> Tensor:
+def related(by_relation: Sequence[Neighborhood]) -> Hood:
+    """The neighborhoods of the same rows in one or more relations."""
+    return by_relation[0] if len(by_relation) == 1 else Related(tuple(by_relation))
+
+
+def each_relation(hoods: Hoods) -> list[Neighborhood]:
+    """All neighborhoods of one iteration, relation by relation."""
+    return [each for hood in hoods for each in hood.by_relation]
+
+
+def over_relations(hoods: Hoods, aggregate: Callable[[Neighborhood], Tensor]) -> Tensor:
+    """What `aggregate` returns for each neighborhood: relations side by side, `hoods` one after the other."""
+    return concatenated([side_by_side([aggregate(each) for each in hood.by_relation]) for hood in hoods])
+
+
+def side_by_side(parts: Sequence[Tensor]) -> Tensor:
+    """The columns of all parts. A single part is not copied."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts), dim=1)
+
+
+def with_keys(hood: Hood, keys: Tensor) -> Hood:
+    """The same neighborhoods under other keys."""
+    return related([replace(each, keys=keys) for each in hood.by_relation])
+
+
+def row_numbers(hood: Hood) -> Tensor:
     """`hood.rows` as a tensor."""
     rows = hood.rows
     return rows if isinstance(rows, Tensor) else torch.arange(rows.start, rows.stop, device=hood.keys.device)
@@ -150,7 +209,7 @@ def distinct(nodes: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
 
 def compact(hoods: Hoods, num_nodes: int) -> tuple[Tensor, Hoods]:
     """The distinct nodes that `hoods` reads, ascending, and the neighborhoods as rows of these."""
-    wanted = [joined_rows(hoods), *(hood.index.flatten() for hood in hoods)]
+    wanted = [joined_rows(hoods), *(each.index.flatten() for each in each_relation(hoods))]
     nodes, at = distinct(torch.cat(wanted), num_nodes)
     rows, *indices = torch.split(at, [len(each) for each in wanted])
     return nodes, reindexed(hoods, indices, rows)
@@ -158,10 +217,13 @@ def compact(hoods: Hoods, num_nodes: int) -> tuple[Tensor, Hoods]:
 
 def reindexed(hoods: Hoods, indices: Sequence[Tensor], rows: Tensor) -> Hoods:
     """The same neighborhoods over another table: flat `indices`, one for each, and `rows` of all."""
-    found, own = [], torch.split(rows, [hood.num_rows for hood in hoods])
-    for hood, index, at in zip(hoods, indices, own, strict=True):
-        assert not isinstance(hood, Consecutive)
-        found.append(replace(hood, index=index.view(hood.index.shape), rows=at))
+    found, own, following = list[Hood](), torch.split(rows, [hood.num_rows for hood in hoods]), iter(indices)
+    for hood, at in zip(hoods, own, strict=True):
+        parts = list[Neighborhood]()
+        for each in hood.by_relation:
+            assert not isinstance(each, Consecutive)
+            parts.append(replace(each, index=next(following).view(each.index.shape), rows=at))
+        found.append(related(parts))
     return tuple(found)
 
 
@@ -170,10 +232,14 @@ def with_repeats(hoods: Hoods) -> tuple[Tensor, Hoods]:
 
     All rows come first, then all neighbors.
     """
-    nodes = torch.cat([joined_rows(hoods), *(hood.index.flatten() for hood in hoods)])
-    start, row, found = sum(hood.num_rows for hood in hoods), 0, []
+    nodes = torch.cat([joined_rows(hoods), *(each.index.flatten() for each in each_relation(hoods))])
+    start, row, found = sum(hood.num_rows for hood in hoods), 0, list[Hood]()
     for hood in hoods:
-        assert isinstance(hood, Dense)
-        found.append(Consecutive(start, hood.size, hood.present, hood.keys, row))
-        start, row = start + hood.index.numel(), row + hood.num_rows
+        parts = list[Neighborhood]()
+        for each in hood.by_relation:
+            assert isinstance(each, Dense)
+            parts.append(Consecutive(start, each.size, each.present, each.keys, row))
+            start += each.index.numel()
+        found.append(related(parts))
+        row += hood.num_rows
     return nodes, tuple(found)

@@ -1,4 +1,5 @@
-"""Fast form of model/layer.py, line 4 and the CONCAT of line 5: concat(h_v, mean of the neighbors), (R, 2D).
+"""Fast form of model/layer.py, line 4 and the CONCAT of line 5: concat(h_v, mean of the neighbors), (R, 2D), or with a
+mean of each relation.
 
 Without neighbors the mean is zero. With `includes_self` it is Equation 2 instead: one mean over the row and its
 neighbors, (R, D).
@@ -27,24 +28,29 @@ def gather_self_and_mean(
     """
     dim, start = len(shift), 0
     if out is None:
-        rows = joined_rows(hoods)
-        out = torch.empty(len(rows), dim if includes_self else 2 * dim, dtype=torch.float32, device=rows.device)
+        rows, parts = joined_rows(hoods), len(hoods[0].by_relation) + (not includes_self)
+        out = torch.empty(len(rows), dim * parts, dtype=torch.float32, device=rows.device)
     for hood in hoods:
-        assert not isinstance(hood, Consecutive)
-        into, at = out[start : start + hood.num_rows], 0
-        for table in tables:
-            columns = slice(at, at + table.shape[1])
-            _gather(table, hood, includes_self, shift[columns], scale[columns], into[:, at:], dim)
-            at += table.shape[1]
+        into = out[start : start + hood.num_rows]
+        for number, each in enumerate(hood.by_relation):
+            assert not isinstance(each, Consecutive)
+            at, mean_at = 0, number * dim
+            for table in tables:
+                columns = slice(at, at + table.shape[1])
+                if includes_self:
+                    _gather(table, each, True, shift[columns], scale[columns], into[:, mean_at + at :], 0)
+                else:
+                    _gather(table, each, False, shift[columns], scale[columns], into[:, at:], mean_at + dim)
+                at += table.shape[1]
         start += hood.num_rows
     return out
 
 
 def _gather(
-    table: Tensor, hood: Dense | Ragged, includes_self: bool, shift: Tensor, scale: Tensor, out: Tensor, dim: int
+    table: Tensor, hood: Dense | Ragged, includes_self: bool, shift: Tensor, scale: Tensor, out: Tensor, mean_at: int
 ) -> None:
-    """`dim` is the width of all tables, hence the distance between a row's own columns and their mean."""
-    rows, dense, mean_at = row_numbers(hood), isinstance(hood, Dense), 0 if includes_self else dim
+    """The row's own columns go to the front of `out`, unless its mean includes it, and the mean to `mean_at`."""
+    rows, dense = row_numbers(hood), isinstance(hood, Dense)
     if on_triton(rows):
         from graphsage.kernels.triton import gather as fast
 

@@ -56,6 +56,11 @@ class LiveEncoder:
                 f"this model reads the known labels of neighbors ({setting('label_inputs', True)}), which a live graph "
                 "does not keep; train without"
             )
+        if model.encoder.config.relations:
+            raise DataError(
+                f"this model aggregates the relations {', '.join(model.encoder.config.relations)}, and a live graph "
+                f"has one; train with {setting('direction', 'merged')} or {setting('direction', 'in')}"
+            )
         how = inference or model.inference
         if how not in INFERENCE:
             raise ConfigError(f"{setting('inference')} must be exact or sampled; got {how!r}")

@@ -40,7 +40,7 @@ def whole(overlay: Overlay) -> Whole:
         labels=_labels(overlay, rows),
         class_names=stored.class_names,
         ids=NodeIds.of([overlay.id_of(row) for row in rows.tolist()]),
-        directed=stored.directed,
+        direction=stored.direction,
     )
     return Whole(graph, rows)
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from graphsage.features.structure import Structure
 from graphsage.graph.ids import IntArray
-from graphsage.kernels.neighborhood import Hoods, Minibatch, compact, joined_rows, reindexed
+from graphsage.kernels.neighborhood import Hoods, Minibatch, compact, each_relation, joined_rows, reindexed
 from graphsage.live.overlay import Overlay
 
 _SHIFT = 40
@@ -49,6 +49,10 @@ class OverlayView:
         self._structure, self._by_key = structure, by_key
         self.targets = torch.tensor([numbers[id(t.overlay)] << _SHIFT | t.row for t in targets])
 
+    @property
+    def by_relation(self) -> "tuple[OverlayView]":
+        return (self,)  # live graphs have one relation
+
     def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """Neighbors within the degree cap."""
         offsets = np.zeros(len(nodes) + 1, np.int64)
@@ -79,7 +83,7 @@ class OverlayView:
         """A copy of the features of the batch, so that the graph may change afterwards."""
         hoods = batch.neighborhoods[0]
         if len(self._overlays) > 1 and not self._structure.width:
-            indices = [self._of_main(hood.index.flatten()) for hood in hoods]
+            indices = [self._of_main(hood.index.flatten()) for hood in each_relation(hoods)]
             hoods = reindexed(hoods, indices, self._of_main(joined_rows(hoods)))
         nodes, first = compact(hoods, self.num_nodes)
         return self._tables(nodes.numpy()), (first, *batch.neighborhoods[1:])

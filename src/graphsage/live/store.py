@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphsage.errors import DamageError, DataError, GraphSageError, StoreError, UnknownNodeError
+from graphsage.errors import DamageError, DataError, GraphSageError, StoreError, UnknownNodeError, setting
 from graphsage.graph.graph import Graph
 from graphsage.live.adjacency import BaseCap, Cap
 from graphsage.live.change import LARGEST_ATTRIBUTES, LONGEST_ID, Change, attributes_size
@@ -51,6 +51,12 @@ def create_store(
     """A new live graph that begins as `graph`. `features` identifies the recipes of its features."""
     if is_store(folder):
         raise StoreError(f"{folder} is a live graph already; choose another folder")
+    if graph.relations or graph.direction == "out":
+        raise StoreError(
+            f"a live graph has one relation, merged or in, and this graph has "
+            f"{', '.join(graph.relations) or graph.direction}; "
+            f"read its edges with {setting('direction', 'merged')} or in"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(1)
     if (folder / JOURNAL).exists():

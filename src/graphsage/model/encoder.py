@@ -39,8 +39,14 @@ class EncoderConfig:
     dropout: float = 0.0
     """Share of the results of layers 1..K - 1, and of the head's input, that is zeroed in training. What `residual`
     adds is not zeroed."""
+    relations: tuple[str, ...] = ()
+    """Names of the relations, whose neighbors a layer aggregates separately; empty for a single one."""
     identity_dim: int = 0
     """Width of a learned vector for each node. Makes the model transductive: it knows only the nodes it trained on."""
+
+    @property
+    def num_relations(self) -> int:
+        return max(len(self.relations), 1)
 
     def __post_init__(self) -> None:
         aggregator_named(self.aggregator)
@@ -82,6 +88,7 @@ class Encoder(nn.Module):
                 width,
                 config.dim,
                 make_aggregator(config.aggregator, width, config.hidden_dim, config.depth),
+                num_relations=config.num_relations,
                 combine=config.combine,
                 activation=not last or config.last_activation,
                 normalize=config.normalize == "every" or (last and config.normalize == "last"),
@@ -106,10 +113,21 @@ class Encoder(nn.Module):
             raise ConfigError(f"the encoder has {len(self.layers)} layers; got neighborhoods for {len(neighborhoods)}")
         if x.dim() != 2 or x.shape[1] != self.in_dim:
             raise ConfigError(f"x must have {self.in_dim} columns, the encoder's in_dim; got shape {tuple(x.shape)}")
+        for hoods in neighborhoods:
+            self.check_relations(hoods)
         h = self.input(x, nodes)
         for layer, hoods in zip(self.layers, neighborhoods, strict=True):
             h = concatenated([layer(h, hood) for hood in hoods])
         return h
+
+    def check_relations(self, hoods: Hoods) -> None:
+        """Refuse neighborhoods of another number of relations."""
+        for hood in hoods:
+            if len(hood.by_relation) != self.config.num_relations:
+                raise ConfigError(
+                    f"the encoder aggregates {self.config.num_relations} relations; got neighborhoods of "
+                    f"{len(hood.by_relation)}"
+                )
 
     def layer(self, k: int) -> SageLayer:
         """The layer of iteration k, from 1 on."""

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from graphsage.errors import one_of
 from graphsage.kernels.dropout import dropout
-from graphsage.kernels.neighborhood import Neighborhood
+from graphsage.kernels.neighborhood import Hood
 from graphsage.kernels.relu_l2norm import l2norm
 from graphsage.model.aggregators.base import Aggregator
 
@@ -16,7 +16,8 @@ COMBINES = ("joint", "halves")
 class SageLayer(nn.Module):
     """h^{k-1} -> h^k for the rows of a neighborhood.
 
-    combine 'joint':  W · concat(h_v, h_N), the paper's line 5.
+    combine 'joint':  W · concat(h_v, h_N), the paper's line 5. Of several relations, W · concat(h_v, h_N1, .., h_NR):
+                      the results of all relations, each with its own weights, added up.
     combine 'halves': the released code's W, block-diagonal. One half of the output sees h_v, the other h_N.
     `skip` is added at the end: h_v itself, or a matrix times h_v if the layer changes the width.
     """
@@ -27,6 +28,7 @@ class SageLayer(nn.Module):
         out_dim: int,
         aggregator: Aggregator,
         *,
+        num_relations: int = 1,
         combine: str = "joint",
         activation: bool = True,
         normalize: bool = True,
@@ -38,16 +40,17 @@ class SageLayer(nn.Module):
     ) -> None:
         super().__init__()
         one_of("combine", combine, COMBINES)
-        self.in_dim, self.aggregator = in_dim, aggregator
+        self.in_dim, self.aggregator, self.num_relations = in_dim, aggregator, num_relations
         self.activation, self.normalize = activation, normalize
         self.dropout, self.counter = dropout, counter
         self.weight: nn.Linear | BlockDiagonal
+        neighbor_dim = num_relations * aggregator.out_dim
         if aggregator.includes_self:
-            self.weight = nn.Linear(aggregator.out_dim, out_dim, bias=bias)
+            self.weight = nn.Linear(neighbor_dim, out_dim, bias=bias)
         elif combine == "joint":
-            self.weight = nn.Linear(in_dim + aggregator.out_dim, out_dim, bias=bias)
+            self.weight = nn.Linear(in_dim + neighbor_dim, out_dim, bias=bias)
         else:
-            self.weight = BlockDiagonal(in_dim, aggregator.out_dim, out_dim, bias=bias)
+            self.weight = BlockDiagonal(in_dim, neighbor_dim, out_dim, bias=bias)
         aggregator.reset_parameters()
         for module in self.weight.modules():
             if isinstance(module, nn.Linear):
@@ -61,10 +64,11 @@ class SageLayer(nn.Module):
     def drops(self) -> bool:
         return self.training and self.dropout > 0
 
-    def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
+    def forward(self, h: Tensor, hood: Hood) -> Tensor:
         """h (M, D), R neighborhoods in it -> (R, D_out)."""
-        h_n = self.aggregator(h, hood)  # line 4: AGGREGATE, (R, A)
-        x = h_n if self.aggregator.includes_self else torch.cat([h[hood.rows], h_n], dim=1)  # line 5: CONCAT,
+        h_n = [self.aggregator(h, each) for each in hood.by_relation]  # line 4: AGGREGATE, (R, A) of each relation
+        own = [] if self.aggregator.includes_self else [h[hood.rows]]
+        x = torch.cat([*own, *h_n], dim=1)  # line 5: CONCAT,
         y = self.weight(x)  # W, (R, D_out),
         y = y if self.norm is None else self.norm(y)
         y = torch.relu(y) if self.activation else y  # and σ

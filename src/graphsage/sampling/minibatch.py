@@ -20,12 +20,16 @@ from graphsage.kernels.neighborhood import (
     Ragged,
     distinct,
     reindexed,
+    related,
 )
 from graphsage.kernels.random import Stream, derive
 from graphsage.kernels.sample import sample_and_extend, sample_last_hop
 from graphsage.sampling.hidden import HiddenEdges, redraw_hidden
 
 LARGEST_SAMPLE = (1 << 15) - 1  # the slot of pool's winner has 16 bits
+RELATION = 1 << 16  # relation r draws in iteration k under the keys of iteration k + r * RELATION
+Sizes = Sequence[int | tuple[int, ...]]
+"""S_1..S_K, each a number, or one for each relation."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +37,10 @@ class SamplingConfig:
     """How neighborhoods are drawn."""
 
     sample_sizes: tuple[int, ...] = (25, 10)
-    """S_1..S_K. `sample_sizes[k - 1]` is drawn in iteration k, so a target has `sample_sizes[-1]` direct neighbors."""
+    """S_1..S_K. `sample_sizes[k - 1]` is drawn in iteration k, so a target has `sample_sizes[-1]` direct neighbors.
+    Several relations share them equally, rounded up."""
+    relation_sizes: tuple[int, ...] = ()
+    """S_1..S_K of the first relation, then of the second one, and so on, in place of equal shares."""
     max_degree: int | None = None
     """Edges are subsampled so that no node has more neighbors; None keeps all."""
     cap: str = "row"
@@ -48,17 +55,38 @@ class SamplingConfig:
         _check_sizes(self.sample_sizes)
         at_least(1, self, "max_degree")
         one_of("cap", self.cap, CAPS)
+        if self.relation_sizes:
+            _check_sizes(self.relation_sizes, "relation_sizes")
+
+    def sizes(self, num_relations: int) -> list[tuple[int, ...]]:
+        """What `sample_minibatch` takes for a graph of so many relations: S_k of each relation, for each k."""
+        if num_relations > 1 and not self.redraw:
+            raise ConfigError(reuse_refused(num_relations))
+        if self.relation_sizes and len(self.relation_sizes) != num_relations * len(self.sample_sizes):
+            raise ConfigError(
+                f"{setting('relation_sizes')} must hold {len(self.sample_sizes)} sizes, one per layer, for each of "
+                f"{num_relations} {'relation' if num_relations == 1 else 'relations'}; got "
+                f"{written(self.relation_sizes)}"
+            )
+        if self.relation_sizes:
+            return [tuple(self.relation_sizes[k :: len(self.sample_sizes)]) for k in range(len(self.sample_sizes))]
+        return [(-(-size // num_relations),) * num_relations for size in self.sample_sizes]
 
 
-def _check_sizes(sample_sizes: Sequence[int]) -> None:
+def reuse_refused(num_relations: int) -> str:
+    return (
+        f"neighbors sampled for an earlier layer are reused only in a graph of one relation, and this one has "
+        f"{num_relations}; use {setting('redraw', True)}"
+    )
+
+
+def _check_sizes(sample_sizes: Sequence[int], name: str = "sample_sizes") -> None:
     if not sample_sizes or min(sample_sizes) < 1:
         raise ConfigError(
-            f"{setting('sample_sizes')} must hold one positive number per layer; got {written(tuple(sample_sizes))}"
+            f"{setting(name)} must hold one positive number per layer; got {written(tuple(sample_sizes))}"
         )
     if max(sample_sizes) > LARGEST_SAMPLE:
-        raise ConfigError(
-            f"{setting('sample_sizes')} must be at most {LARGEST_SAMPLE}; got {written(tuple(sample_sizes))}"
-        )
+        raise ConfigError(f"{setting(name)} must be at most {LARGEST_SAMPLE}; got {written(tuple(sample_sizes))}")
 
 
 class NeighborLists(Protocol):
@@ -66,6 +94,10 @@ class NeighborLists(Protocol):
 
     @property
     def num_nodes(self) -> int: ...
+
+    @property
+    def by_relation(self) -> "Sequence[NeighborLists]":
+        """The lists of each relation; these lists alone if there is one."""
 
     def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(indptr, indices, at): the neighbors of nodes[i] are row at[i]. `at` is `nodes` if row v is of node v."""
@@ -77,16 +109,17 @@ class NeighborLists(Protocol):
 def sample_minibatch(
     graph: NeighborLists,
     targets: Tensor,
-    sample_sizes: Sequence[int],
+    sample_sizes: Sizes,
     keys: Tensor | int,
     redraw: bool = True,
     hidden: HiddenEdges | None = None,
 ) -> Minibatch:
     """Draw N_K .. N_1 for `targets` (B,).
 
-    `sample_sizes[k - 1]` neighbors are drawn in iteration k. `keys` (B,) names each target's draws (see
-    kernels.random); an int is a seed from which keys of the nodes are derived. A node met below a target draws under
-    a key derived from its path, so every occurrence has its own sample and no draw depends on the rest of the batch.
+    `sample_sizes[k - 1]` neighbors are drawn in iteration k, in each relation of the graph. `keys` (B,) names each
+    target's draws (see kernels.random); an int is a seed from which keys of the nodes are derived. A node met below a
+    target draws under a key derived from its path, so every occurrence has its own sample and no draw depends on the
+    rest of the batch.
     The tree of target i does not use the edge hidden.pairs[i], in either direction.
     """
     if not isinstance(targets, Tensor) or targets.dim() != 1 or targets.is_floating_point():
@@ -95,20 +128,33 @@ def sample_minibatch(
         keys = Stream(keys, "neighbors").keys(targets)
     if len(keys) != len(targets):
         raise ConfigError(f"keys must name the draws of each of the {len(targets)} targets; got {len(keys)}")
-    _check_sizes(sample_sizes)
+    relations = graph.by_relation
+    sizes = [(size,) * len(relations) if isinstance(size, int) else size for size in sample_sizes]
+    _check_sizes([size for each in sizes for size in each] if sizes else ())
     if redraw:
-        return _redrawn(graph, targets, sample_sizes, keys, hidden)
+        return _redrawn(relations, targets, sizes, keys, hidden)
+    if len(relations) > 1:
+        raise ConfigError(reuse_refused(len(relations)))
     if hidden is not None:
         raise ConfigError(f"edges are hidden only with new neighbors in every layer; use {setting('redraw', True)}")
-    return _reused(graph, targets, sample_sizes, keys)
+    return _reused(graph, targets, [size for (size,) in sizes], keys)
 
 
 def _redrawn(
-    graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], keys: Tensor, hidden: HiddenEdges | None
+    relations: Sequence[NeighborLists],
+    targets: Tensor,
+    sample_sizes: Sequence[tuple[int, ...]],
+    keys: Tensor,
+    hidden: HiddenEdges | None,
 ) -> Minibatch:
+    if len(relations) > 1:
+        if hidden is not None:
+            raise ConfigError("edges are hidden only in a graph of one relation; read it with one direction and type")
+        return _redrawn_relations(relations, targets, sample_sizes, keys)
+    (graph,) = relations
     rows, layers = targets, list[Hoods]()  # line 1: B^K
     for k in range(len(sample_sizes), 0, -1):  # line 2
-        size, extend = sample_sizes[k - 1], k > 1  # `Minibatch.compact` forms B^0, where each node occurs once
+        (size,), extend = sample_sizes[k - 1], k > 1  # `Minibatch.compact` forms B^0, where each node occurs once
         below, keys, present, draw = _sampled(graph, rows, keys, k, size, extend)  # lines 3-5: B^k, then N_k(B^k)
         if hidden is not None:
             neighbors = below[len(rows) :].view(-1, size) if extend else below
@@ -117,6 +163,29 @@ def _redrawn(
         hood = Consecutive(len(rows), size, present, draw) if extend else Dense(below, present, draw, rows)
         layers.insert(0, (hood,))
         rows = below
+    return Minibatch(tuple(layers))
+
+
+def _redrawn_relations(
+    relations: Sequence[NeighborLists], targets: Tensor, sample_sizes: Sequence[tuple[int, ...]], keys: Tensor
+) -> Minibatch:
+    """As `_redrawn`: B^{k-1} is B^k, then its neighbors in the first relation, then in the second one, and so on."""
+    rows, layers = targets, list[Hoods]()
+    for k in range(len(sample_sizes), 0, -1):
+        hoods, below, below_keys = list[Neighborhood](), [rows], [keys]
+        start = len(rows)
+        for r, (graph, size) in enumerate(zip(relations, sample_sizes[k - 1], strict=True)):
+            found, found_keys, present, draw = _sampled(graph, rows, keys, k + r * RELATION, size, extend=k > 1)
+            if k == 1:
+                hoods.append(Dense(found, present, draw, rows))
+                continue
+            hoods.append(Consecutive(start, size, present, draw))
+            below.append(found[len(rows) :])
+            below_keys.append(found_keys[len(rows) :])
+            start += len(below[-1])
+        layers.insert(0, (related(hoods),))
+        if k > 1:
+            rows, keys = torch.cat(below), torch.cat(below_keys)
     return Minibatch(tuple(layers))
 
 
@@ -176,13 +245,15 @@ def whole_minibatch(
     """
     rows, layers = targets, list[Hoods]()
     for k in range(depth, 0, -1):
-        index, offsets = graph.neighbors_of(rows)
-        layers.insert(0, (Ragged(index, offsets, keys(rows, k), rows),))
+        own = keys(rows, k)
+        whole = [Ragged(*relation.neighbors_of(rows), own, rows) for relation in graph.by_relation]
+        layers.insert(0, (related(whole),))
         if k > 1:
-            below, at = distinct(torch.cat([rows, index]), graph.num_nodes)
+            below, at = distinct(torch.cat([rows, *(hood.index for hood in whole)]), graph.num_nodes)
             if len(below) > most:
                 break
-            layers[0] = reindexed(layers[0], [at[len(rows) :]], at[: len(rows)])
+            at_rows, *at_neighbors = torch.split(at, [len(rows), *(len(hood.index) for hood in whole)])
+            layers[0] = reindexed(layers[0], at_neighbors, at_rows)
             rows = below
     return Minibatch(tuple(layers))
 
@@ -194,5 +265,9 @@ def whole_graph(graph: Graph, depth: int, keys: Tensor | int = 0) -> tuple[Hoods
     """
     if isinstance(keys, int):
         keys = Stream(keys, "exact").keys(torch.arange(graph.num_nodes, device=graph.indptr.device))
-    index, every = graph.indices.long(), slice(0, graph.num_nodes)
-    return tuple((Ragged(index, graph.indptr, derive(keys, k), every),) for k in range(1, depth + 1))
+    every, found = slice(0, graph.num_nodes), list[Hoods]()
+    lists = [(each.indices.long(), each.indptr) for each in graph.by_relation]
+    for k in range(1, depth + 1):
+        own = derive(keys, k)
+        found.append((related([Ragged(index, indptr, own, every) for index, indptr in lists]),))
+    return tuple(found)

@@ -13,6 +13,9 @@ from graphsage.tables.messages import listed
 if TYPE_CHECKING:  # it imports pyarrow, and `graphsage train --help` reads this module
     from graphsage.tables.source import Table
 
+MERGED, BOTH = "merged", "both"
+DIRECTIONS = (MERGED, "in", "out", BOTH)
+"""How edges (from, to) are read. `both` makes two relations, in and out."""
 UNKNOWN_NODES = ("error", "drop", "add")
 LABEL_TYPES = ("class", "labels", "number")
 TEXT_METHODS = ("tfidf", "word2vec", "vectors", "sentences")
@@ -93,8 +96,9 @@ class TableSpec:
     """Seed of the split random."""
     unknown_nodes: str = "error"
     """Action on an edge to a node that the node table lacks: error, drop the edge, or add the node."""
-    directed: bool = False
-    """Aggregate in-neighbors only."""
+    direction: str = "merged"
+    """Which neighbors of a node it aggregates: those at both ends of its edges alike (merged), only nodes that point at
+    it (in), only nodes that it points at (out), or in and out as two relations with weights of their own (both)."""
     delimiter: str | None = None
     """Field separator of CSV files."""
 
@@ -109,6 +113,7 @@ class TableSpec:
         for name in (*FEATURES, "time_order", "missing"):
             given = getattr(self, name)
             object.__setattr__(self, name, tuple(map(str, [given] if isinstance(given, str | Path) else given)))
+        one_of("direction", self.direction, DIRECTIONS)
         one_of("unknown_nodes", self.unknown_nodes, UNKNOWN_NODES)
         one_of("label_type", self.label_type or LABEL_TYPES[0], LABEL_TYPES)
         one_of("text_method", self.text_method, TEXT_METHODS)
@@ -232,6 +237,8 @@ class TableSpec:
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "TableSpec":
         known = [field.name for field in dataclasses.fields(TableSpec)]
+        if "directed" in values:
+            raise renamed_directed()
         for name in values:
             if name not in known:
                 raise ConfigError(f"there is no data setting {name!r}; settings are {', '.join(sorted(known))}")
@@ -239,6 +246,11 @@ class TableSpec:
             raise ConfigError(f"a graph needs edges: give {setting('edges')}, the edge table")
         given: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
         return TableSpec(**given)
+
+
+def renamed_directed() -> ConfigError:
+    """What to say of the setting that was replaced by `direction`."""
+    return ConfigError(f"{setting('directed')} is now {setting('direction', 'in')}; write that instead")
 
 
 def is_vector_file(name: str) -> bool:

@@ -144,6 +144,9 @@ class Config:
     """Function that aggregates the neighbors: mean, gcn, lstm, pool or meanpool."""
     sample_sizes: tuple[int, ...] = (25, 10)
     """Neighbors sampled in each layer, S_1 to S_K. The last is for a target's direct neighbors."""
+    relation_sizes: tuple[int, ...] = ()
+    """Neighbors sampled in each layer of the first relation, then of the second one, and so on. Unset: the relations
+    share the sample sizes equally, rounded up."""
     num_layers: int | None = None
     """Number of layers K; it must equal the number of sample sizes, which sets it."""
     dim: int = 256
@@ -446,6 +449,7 @@ class Config:
         assert full.redraw is not None
         return SamplingConfig(
             sample_sizes=full.sample_sizes,
+            relation_sizes=full.relation_sizes,
             max_degree=full.max_degree,
             cap="row" if full.cap == NO_CAP else full.cap,
             redraw=full.redraw,

@@ -182,8 +182,14 @@ def set_up(
     """Extract the training graph, cap it, fit the scaler, create the model and move everything to `device`."""
     graph, chosen, fitted = _prepare(data, split)
     check_graph(graph)
+    config.sampling().sizes(len(graph.by_relation))  # refuses settings that do not fit the relations
     links = None
     if config.task == "links":
+        if graph.relations:
+            raise ConfigError(
+                f"{setting('task', 'links')} hides edges of one relation, and this graph has "
+                f"{', '.join(graph.relations)}; use {setting('direction', 'merged')}, in or out"
+            )
         links = split_links(graph, config.link_split or "edges", chosen, config.seed)
     seen = training_graph(graph, chosen) if links is None else links.train.messages
     structure = _structure(config, graph)
@@ -250,7 +256,7 @@ def _capped_lists(run: Run, keep: bool | None, on_note: Callable[[str], None] | 
     model, here, data = run.model, run.graph, run.data
     limit, cap = model.sampling.max_degree, model.sampling.cap
     whole, capped = data.graph, data.capped
-    lists = Graph(here.indptr, here.indices, ids=here.ids, directed=here.directed)
+    lists = Graph(here.indptr, here.indices, ids=here.ids, direction=here.direction, relations=here.relations)
     fits = bool(keep) or graph_bytes(lists) <= KEEP_BYTES
     if fits:
         whole, capped = lists, neighbor_lists(lists, model.sampling, model.seed)
@@ -265,7 +271,10 @@ def _report_cap(whole: Graph, capped: Graph, max_degree: int, cap: str, on_note:
     sentence = cap_summary(whole, capped, max_degree, cap)
     if on_note is not None:
         on_note(f"cap     {sentence}")
-    elif bool(((whole.degrees > 0) & (capped.degrees == 0)).any()):
+    elif any(
+        bool(((a.degrees > 0) & (b.degrees == 0)).any())
+        for a, b in zip(whole.by_relation, capped.by_relation, strict=True)
+    ):
         warnings.warn(f"the degree cap keeps {sentence}", stacklevel=5)
 
 
@@ -323,7 +332,8 @@ def _new_model(
         in_dim += label_width(_vocabulary(seen, nodes)[1])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        encoder = Encoder(config.encoder(), in_dim, seen.num_nodes if config.identity_dim else None)
+        settings = dataclasses.replace(config.encoder(), relations=tuple(seen.relations))
+        encoder = Encoder(settings, in_dim, seen.num_nodes if config.identity_dim else None)
         head, names = None, seen.class_names
         links = None
         if config.task == "links":

@@ -30,7 +30,9 @@ def test_scipy_keeps_the_edges_and_takes_the_rest_beside_it(graph: Graph) -> Non
 
 @given(graph=full_graphs())
 def test_direction_is_found_where_it_can_be_seen(graph: Graph) -> None:
-    known = facts(graph, "directed", "time", "graph_number", "edge_time", "features", "labels", "class_names", "ids")
+    known = facts(
+        graph, "directed", "direction", "time", "graph_number", "edge_time", "features", "labels", "class_names", "ids"
+    )
     for back in (Graph.from_scipy(graph.to_scipy()), Graph.from_pyg(graph.replace(edge_time=None).to_pyg())):
         assert {name: value for name, value in facts(back).items() if name in known} == known
         assert back.directed == (not is_symmetric(graph.replace(edge_time=None)))

@@ -13,6 +13,7 @@ from graphsage.errors import ConfigError, DataError, DataWarning
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.split import Split
+from graphsage.tables.spec import MERGED
 
 FEATURES = ("x", "feature", "features", "feat")
 LABELS = ("y", "label", "labels")
@@ -24,7 +25,7 @@ def from_entries(sources: Any, targets: Any, num_nodes: int, *, directed: bool |
     """A graph of entries source -> target. `directed=None`: undirected where each entry has its reverse."""
     edges = torch.stack([_ends(sources), _ends(targets)], dim=1)
     graph = from_edges(edges, num_nodes, directed=directed is not False, **attributes)
-    return graph.replace(directed=False) if directed is None and is_symmetric(graph) else graph
+    return graph.replace(direction=MERGED) if directed is None and is_symmetric(graph) else graph
 
 
 def is_symmetric(graph: Graph) -> bool:
@@ -39,15 +40,23 @@ def is_symmetric(graph: Graph) -> bool:
 
 
 def entries(graph: Graph) -> tuple[Tensor, Tensor]:
-    """Sources and targets of all stored entries: u is a neighbor of v, so u -> v."""
-    return graph.indices.long(), graph.edge_rows
+    """Sources and targets of all stored entries: u is a neighbor of v, so u -> v; v -> u in lists of out-neighbors."""
+    lists = one_way(graph)
+    ends = lists.indices.long(), lists.edge_rows
+    return ends[::-1] if lists.direction == "out" else ends
+
+
+def one_way(graph: Graph) -> Graph:
+    """The lists that name each edge of a directed graph once."""
+    (lists,) = graph.edge_lists
+    return lists
 
 
 def edges_once(graph: Graph) -> tuple[Tensor, Tensor, Tensor | None]:
     """Sources, targets and times of all edges; an undirected one in one direction only."""
     sources, targets = entries(graph)
-    if graph.directed:
-        return sources, targets, graph.edge_time
+    if one_way(graph).directed:
+        return sources, targets, one_way(graph).edge_time
     keep = sources <= targets
     return sources[keep], targets[keep], None if graph.edge_time is None else graph.edge_time[keep]
 

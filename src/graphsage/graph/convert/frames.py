@@ -15,6 +15,7 @@ from graphsage.graph.convert.common import FEATURES, LABELS, TIMES, Array, edges
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.graph.split import NONE, PARTS, Split
+from graphsage.tables.spec import BOTH, MERGED
 
 if TYPE_CHECKING:
     import pyarrow
@@ -32,15 +33,16 @@ def graph_and_splits(
     edge_time: str | None = None,
     split: str | None = None,
     class_names: Sequence[str] | None = None,
+    direction: str | None = None,
     directed: bool | None = None,
     **options: Any,
 ) -> tuple[Graph, dict[str, Split]]:
     """The graph of an edge table and a node table, and the split `given` if `split` names a column of the nodes.
 
     `features` names columns of numbers or of lists, or patterns. `label` holds names of classes; with `class_names` it
-    holds their numbers (-1: unknown), or lists of 0 and 1. Undirected unless `directed`. Other options are those of
-    `TableSpec`, such as id, source, target and unknown_nodes. If not named, these columns are looked for: y or label,
-    time, and x or feature(s) if it holds lists.
+    holds their numbers (-1: unknown), or lists of 0 and 1. `direction` is that of `Graph.from_edges`. Other options are
+    those of `TableSpec`, such as id, source, target and unknown_nodes. If not named, these columns are looked for: y or
+    label, time, and x or feature(s) if it holds lists.
     """
     from graphsage.tables.columns import TimeScale, cells, is_list
     from graphsage.tables.ids import id_arrays
@@ -61,7 +63,7 @@ def graph_and_splits(
         time=time,
         split_column=split,
         edge_time=edge_time or first_of(TIMES, edge_table.names),
-        directed=bool(about.get("directed")) if directed is None else directed,
+        direction=direction or (about.get("direction", MERGED) if directed is None else "in" if directed else MERGED),
         **options,
     )
     chosen: Sequence[str] = [name for name in FEATURES if name in names]
@@ -96,7 +98,7 @@ def graph_and_splits(
         for name in marks:
             columns[name] = TimeScale().read(read.columns[name], name)
     ids = NodeIds.from_arrays(id_arrays(read.edges.known))
-    graph = from_edges(read.edges.pairs, len(read.edges.known), ids=ids, directed=spec.directed, **columns)
+    graph = from_edges(read.edges.pairs, len(read.edges.known), ids=ids, direction=spec.direction, **columns)
     return graph, {} if read.split is None else {"given": Split(torch.from_numpy(read.split))}
 
 
@@ -120,7 +122,7 @@ def to_arrow(graph: Graph) -> "tuple[pyarrow.Table, pyarrow.Table]":
             array = np.ascontiguousarray(plain(tensor))
             flat = pa.array(array.reshape(-1))
             nodes[name] = flat if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, array.shape[1])
-    about = {"directed": graph.directed, "class_names": graph.class_names}
+    about = {"direction": BOTH if graph.relations else graph.direction, "class_names": graph.class_names}
     return pa.table(edges), pa.table(nodes).replace_schema_metadata({_ABOUT: json.dumps(about).encode()})
 
 

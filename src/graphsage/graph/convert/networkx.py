@@ -17,6 +17,7 @@ from graphsage.graph.convert.common import (
     labels_from,
     missing,
     note_dropped,
+    one_way,
     plain,
 )
 from graphsage.graph.graph import Graph, known_labels
@@ -83,7 +84,7 @@ def to_networkx(graph: Graph) -> "networkx.Graph[Any]":
         import networkx
     except ImportError:
         raise missing("networkx", "to_networkx") from None
-    made: Any = networkx.DiGraph() if graph.directed else networkx.Graph()
+    made: Any = networkx.DiGraph() if one_way(graph).directed else networkx.Graph()
     if graph.class_names is not None:
         made.graph["class_names"] = list(graph.class_names)
     ids = [graph.id_of(row) for row in range(graph.num_nodes)]

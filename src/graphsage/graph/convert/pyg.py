@@ -11,7 +11,16 @@ import torch
 from torch import Tensor
 
 from graphsage.errors import DataError
-from graphsage.graph.convert.common import entries, from_entries, labels_from, missing, note_dropped, plain, splits_from
+from graphsage.graph.convert.common import (
+    entries,
+    from_entries,
+    labels_from,
+    missing,
+    note_dropped,
+    one_way,
+    plain,
+    splits_from,
+)
 from graphsage.graph.graph import Graph, known_labels
 from graphsage.graph.split import NONE, PARTS, Split
 
@@ -79,7 +88,7 @@ def to_pyg(graph: Graph, split: Split | None = None) -> "torch_geometric.data.Da
         "y": _marks(graph.labels) if graph.multilabel else graph.labels,
         "time": graph.time,
         "batch": graph.graph_number,
-        "edge_time": graph.edge_time,
+        "edge_time": one_way(graph).edge_time,
     }
     for name, tensor in columns.items():
         if tensor is not None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphsage.errors import DataError
-from graphsage.graph.convert.common import from_entries, labels_from, note_dropped, plain
+from graphsage.graph.convert.common import from_entries, labels_from, note_dropped, one_way, plain
 from graphsage.graph.graph import Graph
 
 if TYPE_CHECKING:
@@ -41,9 +41,11 @@ def from_scipy(
 
 def to_scipy(graph: Graph) -> "scipy.sparse.csr_array[Any, Any]":
     """The adjacency as an (N, N) csr_array of float32 ones; an undirected edge is stored in both directions."""
-    from scipy.sparse import csc_array
+    from scipy.sparse import csc_array, csr_array
 
-    # Row v of the graph lists the u of its edges (u, v): that is column v of the matrix.
-    ones = np.ones(graph.num_stored_edges, np.float32)
-    arrays = ones, plain(graph.indices), plain(graph.indptr)
-    return csc_array(arrays, shape=(graph.num_nodes, graph.num_nodes)).tocsr()
+    lists = one_way(graph)
+    ones, shape = np.ones(lists.num_stored_edges, np.float32), (graph.num_nodes, graph.num_nodes)
+    arrays = ones, plain(lists.indices), plain(lists.indptr)
+    if lists.direction == "out":
+        return csr_array(arrays, shape=shape)
+    return csc_array(arrays, shape=shape).tocsr()  # row v lists the u of its edges (u, v): that is column v

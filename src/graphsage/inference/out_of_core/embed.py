@@ -132,6 +132,11 @@ def _prepared(
             f"this model reads the known labels of neighbors ({setting('label_inputs', True)}), which inference in "
             "blocks does not; embed in memory, or train without"
         )
+    if opened.relations or model.encoder.config.relations:
+        raise DataError(
+            "the graph or the model has several relations, which inference in blocks does not read; embed in memory, "
+            f"or train with {setting('direction', 'merged')}, in or out"
+        )
     # Only widths are checked; no node is enough for that.
     input_tables(
         opened.replace(indptr=opened.indptr[:1], indices=opened.indices[:0]), model.structure, model.encoder.in_dim

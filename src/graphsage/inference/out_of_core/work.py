@@ -161,7 +161,7 @@ def graph_identity(folder: Path) -> dict[str, Any]:
         return {
             "nodes": about["nodes"],
             "stored_edges": about["stored_edges"],
-            "directed": about["directed"],
+            "direction": about["direction"],
             "arrays": arrays,
         }
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -43,6 +43,7 @@ class Objective(ABC):
     def __init__(self, config: Config, encoder: FastEncoder, data: TrainingData) -> None:
         self.config, self.encoder, self.data = config, encoder, data
         self.sampling = config.sampling()
+        self.sizes = self.sampling.sizes(len(data.capped.by_relation))
 
     def steps_at_once(self, step: int, limit: int) -> int:
         """The number of steps from `step` on, at most `limit`, whose examples can be chosen together."""
@@ -77,7 +78,7 @@ class Objective(ABC):
 
     def _read(self, targets: Tensor, keys: Tensor, out: Tensor | None) -> LayerInput:
         """The weight-independent part of embedding `targets`: sampling (Algorithm 2, lines 1-7) and gathering."""
-        batch = sample_minibatch(self.data.capped, targets, self.sampling.sample_sizes, keys, self.sampling.redraw)
+        batch = sample_minibatch(self.data.capped, targets, self.sizes, keys, self.sampling.redraw)
         return self.encoder.read(self.data.tables, batch.neighborhoods, out)
 
     def _embed(self, inputs: LayerInput) -> Tensor:

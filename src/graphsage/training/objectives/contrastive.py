@@ -86,7 +86,7 @@ class Contrastive(Objective):
         return contrastive_loss(z_u, z_v, gathered.u, gathered.v, self.config.temperature)
 
     def _read_view(self, view: int, nodes: Tensor, keys: Tensor, key: Tensor) -> LayerInput:
-        batch = sample_minibatch(self.views[view].graph, nodes, self.sampling.sample_sizes, keys, self.sampling.redraw)
+        batch = sample_minibatch(self.views[view].graph, nodes, self.sizes, keys, self.sampling.redraw)
         inputs = self.encoder.read(self.data.tables, batch.neighborhoods)
         width = self.encoder.encoder.in_dim
         if not self.config.feature_dropout or not width:
@@ -102,18 +102,25 @@ class _View:
     def __init__(self, graph: Graph, seed: int, number: int, dropout: float) -> None:
         self.full, self.seed, self.number, self.dropout = graph, seed, number, dropout
         self.graph = graph
-        if dropout:
-            self.graph = graph.replace(indptr=graph.indptr.clone(), indices=graph.indices.clone(), edge_time=None)
+        if graph.relations:
+            self.graph = graph.with_relations(self._copied)
+        elif dropout:
+            self.graph = self._copied(graph)
         self.epoch: int | None = None
 
     def redraw(self, epoch: int) -> None:
-        """Both directions of an edge share a draw."""
+        """Both directions of an edge share a draw, in all relations."""
         if epoch == self.epoch or not self.dropout:
             return
-        rows, columns = self.full.edge_rows, self.full.indices.long()
-        ends = Stream(self.seed, f"view {self.number}", epoch).keys(torch.minimum(rows, columns))
-        kept = uniform(derive(ends, torch.maximum(rows, columns))) >= self.dropout
-        before = torch.nn.functional.pad(kept.cumsum(0), (1, 0))  # kept edges before each one
-        self.graph.indptr.copy_(before[self.full.indptr])
-        self.graph.indices[: int(before[-1])] = self.full.indices[kept]
+        for full, graph in zip(self.full.by_relation, self.graph.by_relation, strict=True):
+            rows, columns = full.edge_rows, full.indices.long()
+            ends = Stream(self.seed, f"view {self.number}", epoch).keys(torch.minimum(rows, columns))
+            kept = uniform(derive(ends, torch.maximum(rows, columns))) >= self.dropout
+            before = torch.nn.functional.pad(kept.cumsum(0), (1, 0))  # kept edges before each one
+            graph.indptr.copy_(before[full.indptr])
+            graph.indices[: int(before[-1])] = full.indices[kept]
         self.epoch = epoch
+
+    @staticmethod
+    def _copied(graph: Graph) -> Graph:
+        return graph.replace(indptr=graph.indptr.clone(), indices=graph.indices.clone(), edge_time=None)

@@ -13,7 +13,7 @@ from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.execution.step import Examples
 from graphsage.execution.strategies import LayerInput
 from graphsage.graph.graph import Graph
-from graphsage.kernels.neighborhood import Ragged
+from graphsage.kernels.neighborhood import Ragged, related, with_keys
 from graphsage.kernels.random import Stream, derive
 from graphsage.model.heads import ClassHead
 from graphsage.training.batches import Epochs
@@ -61,9 +61,9 @@ class WholeGraphs(Supervised):
         inputs = replace(
             batch.inputs,
             keys=by_layer[0],
-            hoods=tuple(replace(hood, keys=by_layer[0]) for hood in batch.inputs.hoods),
+            hoods=tuple(with_keys(hood, by_layer[0]) for hood in batch.inputs.hoods),
             above=tuple(
-                tuple(replace(hood, keys=by_layer[k]) for hood in hoods)
+                tuple(with_keys(hood, by_layer[k]) for hood in hoods)
                 for k, hoods in enumerate(batch.inputs.above, start=1)
             ),
         )
@@ -75,11 +75,11 @@ class WholeGraphs(Supervised):
 
     def _batch(self, nodes: Tensor) -> Batch:
         graph = self.data.capped
-        index, offsets = graph.neighbors_of(nodes)
         place = torch.full((graph.num_nodes,), -1, dtype=torch.int64, device=nodes.device)
         place[nodes] = torch.arange(len(nodes), device=nodes.device)
-        first = Ragged(index, offsets, nodes, nodes)
-        above = replace(first, index=place[index], rows=slice(0, len(nodes)))
+        whole = [Ragged(*lists.neighbors_of(nodes), nodes, nodes) for lists in graph.by_relation]
+        first = related(whole)
+        above = related([replace(each, index=place[each.index], rows=slice(0, len(nodes))) for each in whole])
         depth = len(self.encoder.strategies)
         fast = FastEncoder(self.encoder.encoder)  # its buffers outlive a step
         inputs = fast.read(self.data.tables, ((first,), *[(above,)] * (depth - 1)))
