@@ -138,6 +138,8 @@ def test_settings_that_know_one_relation_are_refused(graphsage: Command, folder:
         assert error == "error: --directed is now --direction in; write that instead"
     with pytest.raises(ConfigError, match="directed is now direction='in'; write that instead"):
         TableSpec.from_dict({"edges": "edges.csv", "directed": True})
+    with pytest.raises(ConfigError, match="directed is now direction='in'; write that instead"):
+        TableSpec(edges="edges.csv", directed=True)
     error = graphsage("train", *words(folder, "sideways"), "--out", tmp_path / "a").error
     assert "--direction must be one of merged, in, out, both; got 'sideways'" in error
 

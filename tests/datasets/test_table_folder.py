@@ -131,7 +131,7 @@ def tables(draw: Callable[..., Any]) -> dict[str, Any]:
         "source": [ids[u] for u, _ in edges],
         "target": [ids[v] for _, v in edges],
         "batch": draw(st.integers(1, 5)),
-        "directed": draw(st.booleans()),
+        "direction": draw(st.sampled_from(["merged", "in", "out"])),
     }
 
 
@@ -148,7 +148,7 @@ def test_both_ways_make_the_same_folder(made: dict[str, Any]) -> None:
             vectors=("x", "y"),
             label="kind",
             split_column="part",
-            directed=made["directed"],
+            direction=made["direction"],
         )
         in_memory(spec, folder / "memory")
         built = build_large(spec, folder / "disk", memory=MEMORY)

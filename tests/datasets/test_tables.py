@@ -77,7 +77,7 @@ def test_without_a_node_table_the_edges_name_the_nodes_in_order(make: Any) -> No
 
 def test_column_names_can_be_said(make: Any) -> None:
     edges = {"source": ["1"], "u": ["c"], "v": ["d"]}
-    data = make({"id": ["?", "?"], "key": ["c", "d"]}, edges, id="key", source="u", target="v", directed=True)
+    data = make({"id": ["?", "?"], "key": ["c", "d"]}, edges, id="key", source="u", target="v", direction="in")
     assert neighbors(data) == {"c": [], "d": ["c"]}
 
 
@@ -97,7 +97,7 @@ def test_edges_to_unknown_nodes_are_counted_and_shown(make: Any) -> None:
 def test_dropped_edges_take_their_times_with_them(make: Any) -> None:
     edges = {"source": ["c", "?", "nan"], "target": ["d", "c", "2048"], "when": ["7", "8", "9"]}
     data = make(
-        {**NODES, "t": list("1234")}, edges=edges, time="t", edge_time="when", unknown_nodes="drop", directed=True
+        {**NODES, "t": list("1234")}, edges=edges, time="t", edge_time="when", unknown_nodes="drop", direction="in"
     )
     assert data.graph.edge_time.tolist() == [9, 7]
 

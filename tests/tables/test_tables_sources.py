@@ -82,7 +82,7 @@ def text_tables(draw: Callable[..., Any]) -> tuple[Columns, Columns, dict[str, A
         "categorical": ("color",),
         "split_column": "part",
         "missing": ("NA",),
-        "directed": draw(st.booleans()),
+        "direction": draw(st.sampled_from(["merged", "in", "out", "both"])),
     }
     return nodes, ends, roles
 
@@ -102,7 +102,7 @@ def test_every_source_gives_the_same_data(tables: tuple[Columns, Columns, dict[s
     assert found[0] == found[1]
     assert list(data.columns) == ["f1", "f2", "color"]
     plain = Graph.from_arrow(
-        nodes=nodes, edges=edges, id="t", source="t", label="kind", missing="NA", directed=roles["directed"]
+        nodes=nodes, edges=edges, id="t", source="t", label="kind", missing="NA", direction=roles["direction"]
     )
     assert facts(plain) == found[0][0]
 

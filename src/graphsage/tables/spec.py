@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,10 +101,13 @@ class TableSpec:
     it (in), only nodes that it points at (out), or in and out as two relations with weights of their own (both)."""
     delimiter: str | None = None
     """Field separator of CSV files."""
+    directed: InitVar[bool | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, directed: bool | None) -> None:
         from graphsage.tables.source import as_table
 
+        if directed is not None:
+            raise renamed_directed()
         for name in ("nodes", "edges"):
             given = getattr(self, name)
             if given is not None:
