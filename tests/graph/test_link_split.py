@@ -5,12 +5,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphsage.errors import DataError
+from graphsage.errors import ConfigError, DataError
 from graphsage.graph.graph import Graph
 from graphsage.graph.link_split import graph_links, split_links
 from graphsage.graph.split import Split, without_test_nodes
 from planted import planted_graph, planted_split
 
+WAYS = {False: "merged", True: "in", "out": "out"}
 EVERYONE = Split(torch.zeros(120, dtype=torch.uint8))
 
 
@@ -19,25 +20,26 @@ def as_set(pairs: torch.Tensor) -> set[tuple[int, int]]:
 
 
 def edges_of(graph: Graph) -> set[tuple[int, int]]:
-    return as_set(torch.stack([graph.indices.long(), graph.edge_rows], dim=1))
+    pairs = torch.stack([graph.indices.long(), graph.edge_rows], dim=1)
+    return as_set(pairs.flip(1) if graph.direction == "out" else pairs)
 
 
-def planted(directed: bool, seed: int = 0) -> Graph:
+def planted(directed: bool | str, seed: int = 0) -> Graph:
     graph = planted_graph(120, seed)
     edges = graph_links(graph)
     some = torch.cat([edges, edges[::5].flip(1)]) if directed else edges
     time = torch.arange(len(some)) % 50
-    return Graph.from_edges(some, 120, features=graph.features, directed=directed, edge_time=time)
+    return Graph.from_edges(some, 120, features=graph.features, direction=WAYS[directed], edge_time=time)
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.booleans(), st.sampled_from(["edges", "time"]), st.integers(0, 9), st.integers(0, 5))
-def test_each_link_is_in_one_part_and_hidden_until_then(directed: bool, how: str, seed: int, of: int) -> None:
+@given(st.sampled_from([False, True, "out"]), st.sampled_from(["edges", "time"]), st.integers(0, 9), st.integers(0, 5))
+def test_each_link_is_in_one_part_and_hidden_until_then(directed: bool | str, how: str, seed: int, of: int) -> None:
     graph = planted(directed, of)
     links = {pair for pair in as_set(graph_links(graph)) if pair[0] != pair[1]}
     made = split_links(graph, how, EVERYONE, seed)
     train, val, test = (as_set(part.pairs) for part in (made.train, made.val, made.test))
-    assert made.both_ways is not directed
+    assert made.both_ways is (directed is False)
     turned = {(b, a) for a, b in train} if made.both_ways else set()
     everything = links | ({(b, a) for a, b in links} if made.both_ways else set())
     assert not (train | turned) & val
@@ -119,3 +121,9 @@ def test_what_cannot_be_learned_is_refused(edges: list[list[int]], how: str, sen
         codes[4], codes[5] = 1, 2
     with pytest.raises(DataError, match=sentence):
         split_links(Graph.from_edges(edges, n), how, Split(codes))
+
+
+def test_several_relations_are_refused() -> None:
+    graph = Graph.from_edges([[a, (a + 1) % 30] for a in range(30)], 30, direction="both")
+    with pytest.raises(ConfigError, match="edges of one relation"):
+        split_links(graph, "edges", Split(torch.zeros(30, dtype=torch.uint8)))

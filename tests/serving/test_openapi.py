@@ -55,7 +55,7 @@ def test_all_routes_and_references_are_there(description: dict[str, Any], client
             part = part[name]
     operations = [each for methods in description["paths"].values() for each in methods.values()]
     ids = [each["operationId"] for each in operations]
-    assert len(ids) == len(set(ids)) == 26
+    assert len(ids) == len(set(ids)) == 28
     assert {"embed", "predict", "search", "ingest", "list_nodes", "changes"} <= {*ids}
     scopes = {path: {m: each.get("x-scope") for m, each in ms.items()} for path, ms in description["paths"].items()}
     assert scopes[NODE] == {"get": "read", "put": "write", "patch": "write", "delete": "write"}
@@ -101,6 +101,8 @@ def test_answers_are_as_described(client: TestClient, service: Service, descript
         ("post", "/v1/embed", "", {"json": {"ids": ["node-1"]}, "headers": {"Sec-Fetch-Site": "cross-site"}}),
         ("post", "/v1/predict", "", {"json": {"ids": ["node-1"], "nodes": [NEW]}}),
         ("post", "/v1/search", "", {"json": {"id": "node-1"}}),
+        ("post", "/v1/recommend", "", {"json": {"id": "node-1"}}),
+        ("post", "/v1/score", "", {"json": {"pairs": [{"source": "node-1", "target": "node-2"}]}}),
         ("get", NODE, "node-1", {}),
         ("get", NODE, "node-1", {"headers": {"If-None-Match": tag}}),
         ("get", NODE, "nobody", {}),

@@ -34,6 +34,8 @@ ROUTES = [
     ("POST", "/v1/embed"),
     ("POST", "/v1/predict"),
     ("POST", "/v1/search"),
+    ("POST", "/v1/recommend"),
+    ("POST", "/v1/score"),
     ("GET", "/v1/nodes/node-1"),
     ("GET", "/v1/model"),
     ("GET", "/v1/stats"),
@@ -308,6 +310,8 @@ def malformed() -> list[tuple[str, str, bytes]]:
         "/v1/embed": ("ids", "nodes", "encoding", SECRET),
         "/v1/predict": ("ids", "nodes", SECRET),
         "/v1/search": ("id", "node", "k", SECRET),
+        "/v1/recommend": ("id", "node", "k", SECRET),
+        "/v1/score": ("pairs", SECRET),
     }
     for path, names in fields.items():
         found += [("POST", path, json.dumps({name: bad}).encode()) for name in names for bad in wrong]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphsage.errors import DataError, one_of, setting
+from graphsage.errors import ConfigError, DataError, one_of, setting
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import PARTS, TEST, TRAIN, VAL, Split, keep_edges, training_graph, without_test_nodes
 from graphsage.kernels.random import Stream, derive
@@ -64,6 +64,11 @@ def split_links(graph: Graph, how: str, split: Split, seed: int = 0, pairs: Tens
     `pairs` (P, 2) are links from a table; without them the edges of the graph are the links.
     """
     one_of("link_split", how, LINK_SPLITS)
+    if graph.relations:
+        raise ConfigError(
+            f"{setting('task', 'links')} hides edges of one relation, and this graph has {', '.join(graph.relations)}; "
+            f"use {setting('direction', 'merged')}, in or out"
+        )
     links = graph_links(graph) if pairs is None else torch.unique(pairs, dim=0)
     own = links[:, 0] == links[:, 1]
     links, loops = links[~own], int(own.sum())
@@ -86,8 +91,14 @@ def split_links(graph: Graph, how: str, split: Split, seed: int = 0, pairs: Tens
 
 def graph_links(graph: Graph) -> Tensor:
     """The edges of a graph as (source, target), (E, 2); an undirected edge once, the lower row first."""
-    pairs = torch.stack([graph.indices.long(), graph.edge_rows], dim=1)  # row v lists those that point at v
+    pairs = stored_edges(graph)
     return pairs if graph.directed else pairs[pairs[:, 0] <= pairs[:, 1]]
+
+
+def stored_edges(graph: Graph) -> Tensor:
+    """Every entry of the neighbor lists as (source, target), (E, 2)."""
+    pairs = torch.stack([graph.indices.long(), graph.edge_rows], dim=1)  # row v lists those that point at v
+    return pairs.flip(1) if graph.direction == "out" else pairs
 
 
 def known_links(graph: Graph) -> Tensor:
@@ -124,7 +135,7 @@ def _by_nodes(graph: Graph, links: Tensor, split: Split, both_ways: bool, loops:
 
 def _by_links(graph: Graph, links: Tensor, how: str, seed: int, both_ways: bool, loops: int, table: bool) -> LinkSplit:
     n, everyone = graph.num_nodes, torch.arange(graph.num_nodes)
-    stored = torch.stack([graph.indices.long(), graph.edge_rows], dim=1)
+    stored = stored_edges(graph)
     if how == "time":
         if graph.edge_time is None or table:
             raise DataError(

@@ -4,7 +4,7 @@ A pair is scored as if its edge did not exist in either direction: the trees of 
 count for the popularity of the target. For a fixed model an edge therefore never changes its own score.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,10 @@ from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.graph.graph import Graph
 from graphsage.graph.link_split import LinkPart, LinkSplit, known_links, split_links
 from graphsage.graph.split import Split
-from graphsage.inference.embed import MemoryView, evaluating, order_matters, prepare
+from graphsage.inference.embed import GraphView, MemoryView, evaluating, order_matters, prepare
 from graphsage.inference.nearest import EXACT_UP_TO, PROBES, NearestIndex, best
 from graphsage.inference.run_data import id_column
+from graphsage.kernels.neighborhood import Hoods, Minibatch
 from graphsage.kernels.random import Stream
 from graphsage.kernels.rows import scaled_rows
 from graphsage.model.links import HIDDEN, LinkHead
@@ -235,21 +236,40 @@ def evaluate_links(
 
 
 @dataclass(frozen=True, eq=False)
-class WithoutEdge(MemoryView):
-    """A graph in which nodes a and b are not joined; the arrays are those of the whole graph."""
+class WithoutEdge:
+    """A view of a graph in which nodes a and b are not joined."""
 
-    a: int = -1
-    b: int = -1
+    view: GraphView
+    a: int
+    b: int
+
+    @property
+    def num_nodes(self) -> int:
+        return self.view.num_nodes
+
+    @property
+    def by_relation(self) -> "tuple[WithoutEdge, ...]":
+        return (self,)
 
     def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
-        index, offsets = self.graph.neighbors_of(nodes)
-        counts = offsets[1:] - offsets[:-1]
-        owner = torch.repeat_interleave(nodes, counts)
+        index, offsets = self.view.neighbors_of(nodes)
+        owner = torch.repeat_interleave(nodes, offsets[1:] - offsets[:-1])
         keep = ~(((owner == self.a) & (index == self.b)) | ((owner == self.b) & (index == self.a)))
-        if bool(keep.all()):
-            return index, offsets
         before = torch.cat([offsets.new_zeros(1), keep.cumsum(0)])
         return index[keep], before[offsets]
+
+    def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        index, offsets = self.neighbors_of(nodes)
+        return offsets, index, torch.arange(len(nodes), device=nodes.device)
+
+    def draw_keys(self, nodes: Tensor) -> Tensor:
+        return self.view.draw_keys(nodes)
+
+    def inputs_of(self, batch: Minibatch) -> tuple[Sequence[Tensor], tuple[Hoods, ...]]:
+        return self.view.inputs_of(batch)
+
+    def tables_of(self, nodes: Tensor) -> tuple[Sequence[Tensor], Tensor]:
+        return self.view.tables_of(nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,7 +305,8 @@ class PairScorer:
         nodes = pair if head.tower is None else pair[1:]
         with evaluating(model.encoder):
             z = self._hidden(nodes, pair)
-        links = self._known[target] - int(bool((self.graph.neighbors(target) == source).any()))
+        row, other = (source, target) if self.graph.direction == "out" else (target, source)
+        links = self._known[target] - int(bool((self.graph.neighbors(row) == other).any()))
         u = z[:1]
         if head.tower is not None:
             u = head.sources(scaled_rows(view.tables, pair[:1], model.encoder.shift, model.encoder.scale))
@@ -295,7 +316,7 @@ class PairScorer:
         """z of `nodes`, in whose trees the edge of `pair` does not occur."""
         model, view, fast = self.model, self._view, FastEncoder(self.model.encoder)
         if self._how == "exact":
-            without = WithoutEdge(view.graph, view.tables, *pair.tolist())
+            without = WithoutEdge(view, *pair.tolist())
             return prepare(fast, without, nodes, None, model.seed)()
         keys = Stream(model.seed, "inference").keys(view.draw_keys(nodes))
         hidden = self._places.hidden(pair.expand(len(nodes), 2))

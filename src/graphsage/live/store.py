@@ -129,6 +129,10 @@ class LiveGraph:
         return self._overlay.num_nodes
 
     @property
+    def direction(self) -> str:
+        return self._base.graph.direction
+
+    @property
     def classes(self) -> tuple[tuple[str, ...], bool]:
         """The names of the graph's classes, and whether a node may have several. They never change."""
         graph = self._base.graph

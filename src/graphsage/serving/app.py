@@ -24,6 +24,7 @@ from graphsage.errors import (
 from graphsage.serving.answers import Problem, problem_body
 from graphsage.serving.ingest import ingest
 from graphsage.serving.keys import ApiKeys
+from graphsage.serving.link_routes import links
 from graphsage.serving.listing_routes import listing
 from graphsage.serving.logs import JsonLog
 from graphsage.serving.observation import Observer, RouteNames, seen_of
@@ -36,7 +37,7 @@ from graphsage.version import __version__
 
 STATIC = Path(__file__).parent / "static"
 _log = logging.getLogger("graphsage.serving")
-_OF_ONE_NODE = ("/v1/nodes/{id}", "/v1/search")
+_OF_ONE_NODE = ("/v1/nodes/{id}", "/v1/search", "/v1/recommend")
 _ONLY = re.compile(r"^(ids|nodes|removed_nodes)\[0\]")  # a list that a request for one node does not have
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -63,7 +64,7 @@ def make_app(
         redirect_slashes=False,
     )
     app.state.service = service
-    parts = (reads, listing, ingest, writes, admin)
+    parts = (reads, links, listing, ingest, writes, admin)
     for part in parts:
         app.routes.extend(part.routes)  # `include_router` would match each request three times
     _page(app)

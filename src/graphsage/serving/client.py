@@ -22,7 +22,7 @@ from graphsage.serving.settings import Settings
 
 _LIMITS = Settings()
 _ROOM = 256  # bytes of a body around its ids and nodes
-_PLACE = re.compile(r"(^|; |body\.)(ids|nodes|edges)\[(\d+)\]")  # what a refusal names
+_PLACE = re.compile(r"(^|; |body\.)(ids|nodes|edges|pairs)\[(\d+)\]")  # what a refusal names
 
 
 class ServiceError(GraphSageError):
@@ -93,6 +93,12 @@ def _prediction(found: dict[str, Any]) -> Prediction:
 class Neighbor:
     id: str
     cosine: float
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    id: str
+    score: float
 
 
 @dataclass(frozen=True)
@@ -175,6 +181,24 @@ class Client:
         answer = self._ask("POST", "/v1/search", body)
         found = tuple(Neighbor(**each) for each in answer["results"])
         return Results(found, answer["model"], Version(**answer["graph"]), answer["recall"])
+
+    def recommend(self, id: str | None = None, node: Node | None = None, k: int = 10) -> Results[Suggestion]:
+        """The nodes that a node is most likely linked to, without those that it is linked to."""
+        body = {"k": k, **({"id": id} if id is not None else {}), **({"node": node.as_json()} if node else {})}
+        answer = self._ask("POST", "/v1/recommend", body)
+        found = tuple(Suggestion(**each) for each in answer["results"])
+        return Results(found, answer["model"], Version(**answer["graph"]), answer["recall"])
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> Results[float]:
+        """Scores of links between stored nodes, each as if it were not linked. More than fit in one request are
+        several."""
+        scores: list[float] = []
+        answer: dict[str, Any] = {}
+        for start in range(0, max(len(pairs), 1), _LIMITS.max_nodes):
+            part = [{"source": a, "target": b} for a, b in pairs[start : start + _LIMITS.max_nodes]]
+            answer = self._ask("POST", "/v1/score", {"pairs": part}, {"pairs": start})
+            scores += [each["score"] for each in answer["results"]]
+        return Results(tuple(scores), answer["model"], Version(**answer["graph"]))
 
     def nodes(self, prefix: str = "", attributes: bool = False) -> Iterator[ListedNode]:
         """All nodes, or those whose id begins with `prefix`."""

@@ -27,7 +27,7 @@ _log = logging.getLogger("graphsage.serving")
 HEALTH = ("/healthz", "/readyz")
 INGEST = "/v1/ingest"  # its body is streamed
 _PAUSE = 30.0  # seconds between two parts of a streamed body
-_READS = ("/v1/embed", "/v1/predict", "/v1/search")  # POST without changes
+_READS = ("/v1/embed", "/v1/predict", "/v1/search", "/v1/recommend", "/v1/score")  # POST without changes
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 

@@ -85,6 +85,10 @@ class SearchRequest(Strict):
     k: int = Field(10, ge=1, le=1000)
 
 
+class RecommendRequest(SearchRequest):
+    """Likely links of a stored node (id) or a new one (node); give one of them."""
+
+
 class NodeBody(NodeFields):
     """A node to add or change, named in the path. Given fields replace stored ones, and edges are added."""
 
@@ -104,6 +108,12 @@ class PutNodes(Strict):
 class Edge(Strict):
     source: Id
     target: Id
+
+
+class ScoreRequest(Strict):
+    """Pairs of stored nodes; each is scored as if it were not linked."""
+
+    pairs: list[Edge] = Field(min_length=1, max_length=_LIMITS.max_nodes)
 
 
 class PutEdges(Strict):
@@ -183,6 +193,28 @@ class SearchAnswer(Answer):
     results: list[Found]
 
 
+class Suggested(BaseModel):
+    id: str
+    score: float
+
+
+class Recommendations(Answer):
+    """Nodes that are not linked yet, the most likely ones first."""
+
+    recall: float
+    results: list[Suggested]
+
+
+class ScoredPair(BaseModel):
+    source: str
+    target: str
+    score: float
+
+
+class Scores(Answer):
+    results: list[ScoredPair]
+
+
 class Changed(Answer):
     """The version that includes the change."""
 
@@ -259,6 +291,7 @@ class ModelAnswer(Answer):
     targets: list[str] = Field(description="Names of the numbers that a regression predicts.")
     multilabel: bool
     dim: int = Field(description="Length of an embedding.")
+    recommends: bool = Field(description="Whether `/v1/recommend` answers.")
 
 
 class Reloaded(BaseModel):

@@ -17,6 +17,7 @@ from graphsage.live.embed import LiveEncoder
 from graphsage.live.node_features import NodeFeatures, fingerprint
 from graphsage.live.overlay_view import Target
 from graphsage.live.store import LiveGraph
+from graphsage.model.links import LinkHead
 from graphsage.regular_files import read_regular
 
 _TRIED = 16  # nodes that a model is tried on before it is served
@@ -36,6 +37,8 @@ class ServedModel:
     multilabel: bool
     features: str
     about: dict[str, Any]
+    links: LinkHead | None = None
+    """What scores links, after training for them."""
 
     @property
     def dim(self) -> int:
@@ -59,6 +62,17 @@ class ServedModel:
         if self.multilabel:
             return {"labels": [self.classes[c] for c in order if decided[c]], "probabilities": named}
         return {"class": self.classes[order[0]], "probability": float(p[order[0]]), "probabilities": named}
+
+
+def recommends(head: LinkHead | None) -> bool:
+    """Whether the nearest vectors are the likeliest targets, so that the search index finds them."""
+    return (
+        head is not None
+        and head.normalize
+        and head.decoder in ("dot", "bilinear")
+        and head.popularity is None
+        and head.tower is None
+    )
 
 
 def load_model(run: Path, inference: str | None) -> ServedModel:
@@ -116,6 +130,7 @@ def ready(model: Model, version: str, inference: str | None = None) -> ServedMod
         "sample_sizes": list(model.sampling.sample_sizes),
         "max_degree": model.sampling.max_degree,
     }
+    about["recommends"] = recommends(model.links)
     about["data"] = str(about["data"]).rpartition("/")[2] if about["data"] is not None else None
     return ServedModel(
         version,
@@ -127,4 +142,5 @@ def ready(model: Model, version: str, inference: str | None = None) -> ServedMod
         model.multilabel,
         fingerprint(model),
         about,
+        model.links,
     )

@@ -185,11 +185,6 @@ def set_up(
     config.sampling().sizes(len(graph.by_relation))  # refuses settings that do not fit the relations
     links = None
     if config.task == "links":
-        if graph.relations or graph.direction == "out":
-            raise ConfigError(
-                f"{setting('task', 'links')} hides edges of one relation, merged or in, and this graph has "
-                f"{', '.join(graph.relations) or graph.direction}; use {setting('direction', 'merged')} or in"
-            )
         links = split_links(graph, config.link_split or "edges", chosen, config.seed)
     seen = training_graph(graph, chosen) if links is None else links.train.messages
     structure = _structure(config, graph)

@@ -25,6 +25,7 @@ export const model = () => json("GET", "/v1/model");
 export const stats = () => json("GET", "/v1/stats");
 export const node = (id) => json("GET", `/v1/nodes/${encodeURIComponent(id)}?neighbors=60`);
 export const nearest = (what) => json("POST", "/v1/search", { k: 12, ...what });
+export const recommend = (what) => json("POST", "/v1/recommend", { k: 12, ...what });
 export const predict = (node) => json("POST", "/v1/predict", { nodes: [node] });
 export const put = (node) => json("PUT", "/v1/nodes", { nodes: [node] });
 export const changes = (since) => json("GET", `/v1/map/changes?since=${since}`);

@@ -70,9 +70,10 @@ async function choose(id, fly = true) {
   for (const name of ["back", "copy"]) $(name).hidden = false;
   $("surprise").textContent = "Another node";
   try {
-    const [node, near] = await Promise.all([api.node(id), api.nearest({ id }).catch(() => null)]);
+    const likely = state.model.recommends ? api.recommend({ id }).catch(() => null) : null;
+    const [node, near, links] = await Promise.all([api.node(id), api.nearest({ id }).catch(() => null), likely]);
     if (state.chosen !== id) return;
-    showNode($("details"), node, near, choose);
+    showNode($("details"), node, near, choose, links);
     mark(id, near ? near.results.map((r) => r.id) : [], node.neighbors);
   } catch (error) {
     const said = error.status === 404 ? "There is no such node." : error.message;
@@ -332,8 +333,9 @@ async function submit(event) {
     } else {
       const guess = state.model.classes.length + state.model.targets.length ? (await api.predict(node)).results[0] : null;
       const near = await api.nearest({ node });
+      const links = state.model.recommends ? await api.recommend({ node }) : null;
       state.chosen = null;
-      showTry($("details"), guess, near, choose);
+      showTry($("details"), guess, near, choose, links);
       mark(null, near.results.map((r) => r.id), []);
       $("back").hidden = false;
       $("added").textContent = "Not stored; see above.";

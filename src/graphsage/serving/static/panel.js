@@ -39,23 +39,30 @@ function heading(text, sign) {
   return element("h3", {}, element("span", { class: `sign ${sign}`, "aria-hidden": "true" }), text);
 }
 
-export function showNode(place, node, near, choose) {
+function suggested(links, choose) {
+  return [element("h3", {}, "Suggested links"),
+    chips(links.results.map((r) => r.id), choose, links.results.map((r) => `score ${r.score.toFixed(3)}`))];
+}
+
+export function showNode(place, node, near, choose, links = null) {
   const label = [node.label || []].flat().map(readable).join(", ");
   const parts = [element("h2", { id: "chosen" }, node.id)];
   if (label) parts.push(element("p", {}, `Class: ${label}`));
   if (node.prediction) parts.push(element("h3", {}, "Prediction"), bars(node.prediction));
   if (near) parts.push(heading("Nearest by embedding", "near"),
     chips(near.results.map((r) => r.id), choose, near.results.map((r) => `cosine ${r.cosine.toFixed(3)}`)));
+  if (links) parts.push(...suggested(links, choose));
   const more = node.degree > node.neighbors.length ? `, ${node.neighbors.length} shown` : "";
   parts.push(heading(`Neighbors (${node.degree}${more})`, "joined"), chips(node.neighbors, choose));
   if (Object.keys(node.attributes).length) parts.push(element("h3", {}, "Attributes"), attributes(node.attributes));
   place.replaceChildren(...parts);
 }
 
-export function showTry(place, prediction, near, choose) {
+export function showTry(place, prediction, near, choose, links = null) {
   const parts = [element("h2", { id: "chosen" }, "A node that is not stored")];
   if (prediction) parts.push(element("h3", {}, "Prediction"), bars(prediction));
   parts.push(heading("Nearest by embedding", "near"),
     chips(near.results.map((r) => r.id), choose, near.results.map((r) => `cosine ${r.cosine.toFixed(3)}`)));
+  if (links) parts.push(...suggested(links, choose));
   place.replaceChildren(...parts);
 }

@@ -88,9 +88,7 @@ class Links(Objective):
             targets, target_keys = torch.cat([u, targets]), torch.cat([derive(keys, 1), target_keys])
             hidden = torch.cat([pairs, hidden])
         found = self.places.hidden(hidden)
-        batch = sample_minibatch(
-            self.data.capped, targets, self.sampling.sample_sizes, target_keys, self.sampling.redraw, found
-        )
+        batch = sample_minibatch(self.data.capped, targets, self.sizes, target_keys, self.sampling.redraw, found)
         inputs = self.encoder.read(self.data.tables, batch.neighborhoods, out)
         candidates = torch.cat([v, n])
         whole = self.encoder.encoder
