@@ -6,7 +6,8 @@
 
 `choose` scores candidates for the default by validation micro F1 on the development graphs, and never reads test nodes.
 `prove` trains with no option but data and label, and compares test micro F1 with the better of logistic regression on
-the features and on features + 2 hops of neighbor means, whose penalties are chosen on validation. `recipe` reports
+the features and on features + 2 hops of neighbor means, whose penalties are chosen on validation, and without features
+also of a vote of the labeled neighbors. `recipe` reports
 validation and test micro F1 of a committed recipe.
 
 DATA holds a folder for each development graph except setmm, which is built in: nodes.csv, edges.csv and features.npz;
@@ -35,10 +36,12 @@ from graphsage.datasets.debian import debian_tables
 from graphsage.datasets.open import open_data
 from graphsage.datasets.tables import open_tables
 from graphsage.errors import DataWarning
+from graphsage.evaluation.calibration import choose_thresholds
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.evaluation.probe import tuned_probe
 from graphsage.experiments.record import spread, write_result
 from graphsage.features.degree import degree_features
+from graphsage.features.known_labels import label_features
 from graphsage.graph.graph import Graph
 from graphsage.graph.split import Split, training_graph, with_validation
 from graphsage.kernels.random import Stream
@@ -53,6 +56,10 @@ FIXED = ("setmm date", "debian", "ppi")
 DEVELOPMENT = ("setmm random", *RANDOM, *FIXED)
 THIRDS = (0.6, 0.2, 0.2)
 YARDSTICKS = ("features", "features + 2 hops of neighbor means")
+VOTE = "neighbor vote"
+"""Of the labels of training nodes, for the generated graphs without features; several labels by one threshold that
+validation nodes choose."""
+VOTES = ("no_features", "communities")
 
 
 def data_of(name: str, seed: int, folder: Path) -> tuple[Graph, Split]:
@@ -108,8 +115,31 @@ def trained(settings: Mapping[str, Any], folder: Path) -> Result:
     return result | {"train_seconds": round(seconds, 2), "steps": model.about["training"]["steps"], "curve": curve}
 
 
+def vote(graph: Graph, split: Split) -> Result:
+    """Micro F1 of the share of a node's labeled training neighbors that have a label."""
+    assert graph.labels is not None
+    train = graph.labeled(split.nodes("train"))
+    known = label_features(graph.labels, train, graph.num_nodes, graph.num_classes)
+    sums = torch.zeros_like(known).index_add_(0, graph.edge_rows, known[graph.indices.long()])
+    shares = sums[:, 1:] / sums[:, :1].clamp(min=1)
+    threshold, found = 0.0, {}
+    for part in ("val", "test"):
+        nodes = graph.labeled(split.nodes(part))
+        truth, own = graph.labels[nodes], shares[nodes]
+        if not graph.multilabel:
+            decided = own.argmax(dim=1)
+        else:
+            if part == "val":
+                threshold = float(choose_thresholds(own, truth, each=False)[0])
+            decided = (own > threshold).long()
+        found[part] = round(f1_scores(truth.numpy(), decided.numpy()).micro, 4)
+    return {**found, "threshold": threshold}
+
+
 def yardstick(settings: Mapping[str, Any], folder: Path) -> Result:
     graph, split = data_of(settings["graph"], settings["seed"], folder)
+    if settings["yardstick"] == VOTE:
+        return vote(graph, split)
     if graph.features is None:
         graph = graph.replace(features=degrees_without_leak(graph, split))
     assert graph.features is not None
@@ -156,7 +186,7 @@ def yardstick_trials(graphs: Iterable[str], seeds: int) -> list[Trial]:
         Trial(graph, {"graph": graph, "seed": seed, "yardstick": name}, "yardstick", experiment="defaults-yardsticks")
         for graph in graphs
         for seed in range(1 if graph in FIXED else seeds)
-        for name in YARDSTICKS
+        for name in (*YARDSTICKS, *([VOTE] if graph in VOTES else []))
     ]
 
 
@@ -191,7 +221,7 @@ def prove(runner: Runner, graphs: list[str], seeds: int) -> list[dict[str, Any]]
     rows = []
     for graph in graphs:
         ours = [runner.run([trial])[0]["test"] for trial in runs if trial.label == graph]
-        others: dict[str, list[float]] = {name: [] for name in YARDSTICKS}
+        others: dict[str, list[float]] = {name: [] for name in (*YARDSTICKS, *([VOTE] if graph in VOTES else []))}
         for trial in compared:
             if trial.label == graph:
                 others[trial.settings["yardstick"]].append(runner.run([trial])[0]["test"])
@@ -247,6 +277,8 @@ def main() -> None:
     deadline = None if asked.minutes is None else time.monotonic() + 60 * asked.minutes
     runner = Runner(TrialStore(asked.resume_dir), Evaluate(asked.data), asked.jobs, deadline, done)
     command = f"python -m benchmarks.defaults {asked.mode} DATA"
+    for name in ("graphs", "seeds") if asked.mode != "recipe" else ():
+        command += f" --{name} {getattr(asked, name)}" if getattr(asked, name) else ""
     if asked.mode == "choose":
         graphs = asked.graphs.split(",") if asked.graphs else list(DEVELOPMENT)
         candidates = json.loads(asked.candidates.read_text(encoding="utf-8"))

@@ -47,6 +47,14 @@ def test_many_labels_are_predicted_as_zeros_and_ones() -> None:
     assert set(np.unique(model.predict(NODES))) <= {0, 1}
 
 
+def test_without_features_nodes_read_the_labels_that_fit_was_given() -> None:
+    graph = planted_graph(classes=3)
+    bare, y = graph.replace(features=None, labels=None), graph.labels.numpy()
+    model = GraphSageClassifier(bare, **{**SMALL, "dim": 32, "dropout": 0.0}).fit(NODES[:80], y[:80])
+    assert model.model_.label_inputs
+    assert model.score(NODES[80:], y[80:]) > 0.6
+
+
 def test_cross_validation_over_node_numbers_predicts_numbers() -> None:
     graph = planted_graph()
     y = 1000 + 50 * graph.features[:, 0].double().numpy()

@@ -42,7 +42,7 @@ class _GraphSage(BaseEstimator):  # type: ignore[misc]
         steps: int | None = None,
         batch_size: int = 512,
         lr: float | None = None,
-        dropout: float = 0.0,
+        dropout: float | None = None,
         max_degree: int | None = None,
         settings: dict[str, Any] | None = None,
         device: str = "auto",
@@ -106,6 +106,8 @@ class _GraphSage(BaseEstimator):  # type: ignore[misc]
     def _embed(self, X: Any) -> torch.Tensor:
         check_is_fitted(self)
         graph, rows = self._where(X)
+        if self.model_.label_inputs:
+            graph = self.model_.run_graph()  # `graph` with the labels that `fit` was given
         return self.model_.embed(graph, rows)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from encoders import encoder_of
+from graphsage.features.known_labels import label_width
 from graphsage.features.structure import Structure
 from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
@@ -35,15 +36,26 @@ def model_of(
     degrees: bool = False,
     cap: str = "symmetric",
     classes: int | None = None,
+    label_inputs: bool = False,
     seed: int = 0,
 ) -> Model:
     config = EncoderConfig(aggregator=aggregator, num_layers=layers, dim=5, hidden_dim=4)
     structure = Structure(degree=True, projections=6) if degrees else Structure()
-    encoder = encoder_of(config, WIDTH + structure.width, seed=seed)
+    labels = label_width(classes or 0) if label_inputs else 0
+    encoder = encoder_of(config, WIDTH + structure.width + labels, seed=seed)
     sampling = SamplingConfig(sample_sizes=(3, 2, 2)[:layers], max_degree=max_degree, redraw=redraw, cap=cap)
     head = None if classes is None else ClassHead(5, classes)
     names = None if classes is None else tuple(f"kind {c}" for c in range(classes))
-    return Model(encoder, head, sampling, inference=inference, structure=structure, seed=seed, class_names=names)
+    return Model(
+        encoder,
+        head,
+        sampling,
+        inference=inference,
+        structure=structure,
+        label_inputs=label_inputs,
+        seed=seed,
+        class_names=names,
+    )
 
 
 def features_of(id: str, version: int = 0) -> Any:

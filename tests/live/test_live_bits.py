@@ -1,6 +1,7 @@
 """The same node, graph and model give the same vector, bit for bit: alone, in a batch, sent along or stored."""
 
 import copy
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,21 @@ from hypothesis import strategies as st
 from encoders import encoder_of
 from graphs import SEEDS
 from graphsage.graph.build import from_edges
+from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.ids import node_key
 from graphsage.inference.model import Model
 from graphsage.kernels.block_linear import ROWS, BlockLinear
 from graphsage.live.change import Change, NodeChange
 from graphsage.live.deterministic_matmul import deterministic
 from graphsage.live.embed import LiveEncoder
+from graphsage.live.materialize import whole
 from graphsage.live.overlay import Overlay
 from graphsage.live.overlay_view import Target
 from graphsage.model.aggregators import AGGREGATORS
 from graphsage.model.encoder import EncoderConfig
 from graphsage.sampling.minibatch import SamplingConfig
+from graphsage.serving.index import embed_everything
+from graphsage.serving.served_model import ready
 from live_models import features_of, graph_of, live_from, model_of, overlay_of, vectors
 
 IDS = [f"n{i}" for i in range(40)]
@@ -73,6 +78,41 @@ def test_a_node_that_is_sent_along_has_the_vector_it_would_have_if_stored(
             assert torch.equal(vectors(overlay, model, ["new"], inference)[0], stored)
     assert torch.equal(alone, stored)
     assert torch.equal(batch, stored)
+
+
+@pytest.mark.parametrize("inference", ["exact", "sampled"])
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_label_inputs_are_the_labels_that_the_graph_stores(multilabel: bool, inference: str, tmp_path: Path) -> None:
+    nodes, edges = crowded()
+    classes = torch.arange(40) % 4 - 1  # a quarter of the nodes has no label
+    labels = torch.zeros(40, 3, dtype=torch.uint8).where(
+        classes[:, None] >= 0, torch.tensor(UNKNOWN, dtype=torch.uint8)
+    )
+    labels[classes >= 0, classes[classes >= 0]] = 1
+    names = [f"kind {number}" for number in range(3)]
+    graph = graph_of(nodes, edges, labels=labels if multilabel else classes, class_names=names)
+    model = model_of(classes=3, label_inputs=True, max_degree=None)
+
+    def every_label(graph: Graph) -> torch.Tensor:
+        return model.embed(graph, inference=inference, known=torch.arange(graph.num_nodes))
+
+    with live_from(tmp_path / "store", graph, model) as live:
+        with live.reading() as (overlay, _):
+            before = vectors(overlay, model, IDS, inference)
+            torch.testing.assert_close(before, every_label(graph))
+            sent = Target(*overlay.visitor(node_key("new"), features_of("new"), [3, 4]))
+            alone = LiveEncoder.of(model, inference).embed([sent])[0]
+        live.apply(Change((NodeChange("new", features_of("new")),), ((IDS[3], "new"), (IDS[4], "new"))))
+        with live.reading() as (overlay, _):
+            assert torch.equal(vectors(overlay, model, ["new"], inference)[0], alone)
+            _, z, _ = embed_everything(overlay, ready(model, "1", inference), threading.Event())
+            between = vectors(overlay, model, [*IDS, "new"], inference)
+            torch.testing.assert_close(torch.from_numpy(z), between)
+        live.apply(Change((NodeChange(IDS[4], label=(0, 2) if multilabel else 2),)))
+        with live.reading() as (overlay, _):
+            after = vectors(overlay, model, [*IDS, "new"], inference)
+            torch.testing.assert_close(after, every_label(whole(overlay).graph))
+    assert not torch.equal(after, between), "a node has another label"
 
 
 @given(st.integers(1, 3 * ROWS), st.integers(0, 3 * ROWS - 1), st.integers(1, 70), st.integers(1, 70), SEEDS)

@@ -14,7 +14,6 @@ from graphsage.errors import BundleError, ConfigError, DataError
 from graphsage.evaluation.f1 import f1_scores
 from graphsage.features.structure import Structure
 from graphsage.graph.graph import UNKNOWN
-from graphsage.live.embed import LiveEncoder
 from graphsage.training.checkpoint import FILE
 from graphsage.training.config import Config
 from graphsage.training.loop import Interrupted
@@ -208,14 +207,41 @@ def test_early_stopping_keeps_the_weights_of_the_best_epoch(metric: str, best_of
     assert model.about["training"]["best_val_score"] == scores[best]
 
 
-@pytest.mark.parametrize(("options", "projections"), [({}, 128), ({"projections": 5}, 5), ({"form": "paper"}, 0)])
-def test_a_graph_without_features_trains_on_its_structure(options: dict[str, object], projections: int) -> None:
+@pytest.mark.parametrize(
+    ("options", "projections", "labels"),
+    [
+        ({}, 0, 3),
+        ({"projections": 5}, 5, 3),
+        ({"label_inputs": False}, 128, 0),
+        ({"whole_batches": 1}, 128, 0),
+        ({"task": "unsupervised"}, 128, 0),
+        ({"form": "paper"}, 0, 0),
+    ],
+)
+def test_a_graph_without_features_trains_on_its_structure_and_known_labels(
+    options: dict[str, object], projections: int, labels: int
+) -> None:
     graph = planted_graph().replace(features=None)
     model = gs.train(graph, planted_split(graph), **SMALL, **options)
     assert model.structure == Structure(degree=True, projections=projections)
-    assert model.encoder.in_dim == 17 + projections
+    assert model.encoder.in_dim == 17 + projections + labels
+    layers = model.encoder.config
+    plain = options.get("form") or options.get("task")
+    assert (layers.layer_norm, layers.residual, layers.dropout) == ((False, False, 0.0) if plain else (True, True, 0.5))
     bigger = graph.with_nodes(edges=[[120, 0], [120, 5]])
-    assert torch.isfinite(model.embed(bigger, [120])).all()
+    known = {"known": planted_split(graph).nodes("train")} if labels else {}
+    assert torch.isfinite(model.embed(bigger, [120], **known)).all()
+
+
+def test_classes_without_features_and_regression_train_longer_if_an_epoch_has_few_steps() -> None:
+    def epochs(num_train: int | None, featureless: bool = True, **options: object) -> int | None:
+        return Config.from_dict(options).resolved(featureless=featureless, num_train=num_train).epochs
+
+    assert [epochs(count) for count in (None, 1, 512, 512 * 10, 512 * 29, 512 * 31)] == [10, 60, 60, 30, 11, 10]
+    assert epochs(512, featureless=False) == 10
+    assert epochs(512, featureless=False, task="regression") == 60
+    assert epochs(512, form="paper") == epochs(512, whole_batches=1) == epochs(512, identity_dim=2) == 10
+    assert epochs(512, epochs=3) == 3
 
 
 def test_known_labels_are_read_of_neighbors_and_kept_in_the_bundle(tmp_path) -> None:
@@ -235,8 +261,6 @@ def test_known_labels_are_read_of_neighbors_and_kept_in_the_bundle(tmp_path) -> 
         model.embed(grown)
     with pytest.raises(DataError, match=r"reads known labels .* and the graph has none"):
         model.embed(graph.replace(labels=None))
-    with pytest.raises(DataError, match="which a live graph does not keep"):
-        LiveEncoder.of(model)
     many = planted_graph(classes=3, multilabel=True)  # thresholds are chosen on validation nodes
     assert gs.train(many, split, label_inputs=True, **SMALL).evaluate(many, split, "test").micro > 0
     with pytest.raises(ConfigError, match="hides the labels of a batch's targets"):

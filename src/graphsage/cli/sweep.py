@@ -133,7 +133,9 @@ def command(
     searched, around = read_space(space, given) if space else (None, given)
     scorer, place, name = _opened(around, device)
     if searched is None:
-        searched = default_space(given.values, dataset(scorer.data).graph.num_nodes)
+        opened = dataset(scorer.data)
+        featureless = opened.graph.features is None and opened.plan is None
+        searched = default_space(given.values, opened.graph.num_nodes, featureless)
     by_time = not space and trials is None and minutes is not None
     sampler = sampler or ("grid" if space == PAPER else "tpe" if space or find_spec("optuna") else "random")
     if seed is not None and sampler == "grid":

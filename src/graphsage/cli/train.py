@@ -361,6 +361,7 @@ def _start(request: Request, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
     from graphsage.cluster.ranks import job, restarts
     from graphsage.inference.run_data import refuse_changed_sources
     from graphsage.training.config import Config
+    from graphsage.training.train import settled
 
     starts: list[_Start] = []
 
@@ -371,6 +372,7 @@ def _start(request: Request, ranks: "Ranks") -> "tuple[_Start, Dataset, str]":
         if resume:
             refuse_changed_sources(request.folder.path)
         data, split_name, place, about = _open(request.chosen, config)
+        config = settled(Config.from_dict(request.chosen.values), data, split_name)
         form = "" if config.form is None else f"{config.form} form, "
         shared = "" if ranks.count == 1 else f", {ranks.count} workers"
         say(

@@ -466,18 +466,23 @@ class Model:
     def _tables(self, here: Graph) -> list[Tensor]:
         """The input tables of a graph on the model's device; those of the last one are kept."""
         if self._read is None or self._read[0] is not here:
-            labels = 0 if not self.label_inputs else label_width(self._num_classes)
-            self._read = here, input_tables(here, self.structure, self.encoder.in_dim - labels)
+            self._read = here, input_tables(here, self.structure, self.num_features + self.structure.width)
         return self._read[1]
 
     @property
-    def _num_classes(self) -> int:
+    def num_features(self) -> int:
+        """Width of the features that a node brings itself, not by its edges or its label."""
+        labels = label_width(self.num_classes) if self.label_inputs else 0
+        return self.encoder.in_dim - self.structure.width - labels
+
+    @property
+    def num_classes(self) -> int:
         return 0 if self.head is None else self.head.linear.out_features
 
     def label_table(self, graph: Graph, known: Tensor) -> Tensor:
         """The labels of the nodes `known` as features (N, 1 + C), on their device; others are zero."""
         graph, _ = with_known_classes(self, graph)
-        return label_features(graph.labels, known, graph.num_nodes, self._num_classes)
+        return label_features(graph.labels, known, graph.num_nodes, self.num_classes)
 
     def _known_labels(self, given: Graph, here: Graph, known: Tensor | Sequence[int] | None) -> Tensor:
         """`given` is `here` before it moved to the model's device."""

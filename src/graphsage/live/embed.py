@@ -35,6 +35,8 @@ class LiveEncoder:
     sampling: SamplingConfig
     inference: str
     structure: Structure
+    label_classes: int | None
+    """The number of classes of label inputs, if the model has them: all labels in the graph are known."""
     keep_features: bool
     multilabel: bool
     calibration: Calibration
@@ -50,11 +52,6 @@ class LiveEncoder:
             raise DataError(
                 f"this model learned a vector for each training node ({setting('identity_dim')}) and cannot embed new "
                 f"ones; train with features or {setting('degree_features', True)}"
-            )
-        if model.label_inputs:
-            raise DataError(
-                f"this model reads the known labels of neighbors ({setting('label_inputs', True)}), which a live graph "
-                "does not keep; train without"
             )
         if model.encoder.config.relations:
             raise DataError(
@@ -73,6 +70,7 @@ class LiveEncoder:
             model.sampling,
             how,
             model.structure,
+            model.num_classes if model.label_inputs else None,
             model.keep_features,
             model.multilabel,
             model.calibration,
@@ -106,7 +104,7 @@ class LiveEncoder:
         return compute
 
     def _read(self, targets: Sequence[Target]) -> Compute:
-        view = OverlayView(targets, self.structure, self.by_key)
+        view = OverlayView(targets, self.structure, self.by_key, self.label_classes)
         sampling = self.sampling if self.inference == "sampled" else None
         return prepare(self.fast, view, view.targets, sampling, self.seed, keep_features=self.keep_features)
 

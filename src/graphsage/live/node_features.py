@@ -34,7 +34,7 @@ class NodeFeatures:
     def __init__(self, model: Model) -> None:
         self._fitted, self._limits = model.features, model.limits
         self.columns = () if model.features is None else model.features.columns
-        self.width = model.encoder.in_dim - model.structure.width
+        self.width = model.num_features
 
     def features(self, attributes: Sequence[Mapping[str, Any] | None], ready: Sequence[Any]) -> list[Floats | None]:
         """Features of each row from its attributes or its ready vector; None if it has neither."""

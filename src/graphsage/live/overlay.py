@@ -102,6 +102,8 @@ class Overlay:
         """The class of a node, all its labels for multi-label data, or None if unknown."""
         if row in self.labels:
             return self.labels[row]
+        if self.below is not None:
+            return self.below.label_of(row)
         return self.base.label_of(row) if row < self.base.num_nodes else None
 
     def feature_rows(self, rows: IntArray) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from graphsage.features.known_labels import label_features
 from graphsage.features.structure import Structure
 from graphsage.graph.ids import IntArray
 from graphsage.kernels.neighborhood import Hoods, Minibatch, compact, each_relation, joined_rows, reindexed
@@ -32,12 +33,14 @@ class OverlayView:
     """A `GraphView` of the overlays of a micro-batch.
 
     `structure`: the features by edges that the model reads. `by_key`: lists are in the order of the nodes' keys (see
-    `inference.embed.order_matters`).
+    `inference.embed.order_matters`). `label_classes`: the number of classes that a model with label inputs knows.
     """
 
     num_nodes = 1 << 62
 
-    def __init__(self, targets: Sequence[Target], structure: Structure, by_key: bool = False) -> None:
+    def __init__(
+        self, targets: Sequence[Target], structure: Structure, by_key: bool = False, label_classes: int | None = None
+    ) -> None:
         numbers: dict[int, int] = {}
         self._overlays: list[Overlay] = []
         for target in targets:
@@ -46,7 +49,7 @@ class OverlayView:
                 self._overlays.append(target.overlay)
         first = self._overlays[0]
         self._main = first if first.below is None else first.below
-        self._structure, self._by_key = structure, by_key
+        self._structure, self._by_key, self._label_classes = structure, by_key, label_classes
         self.targets = torch.tensor([numbers[id(t.overlay)] << _SHIFT | t.row for t in targets])
 
     @property
@@ -107,7 +110,21 @@ class OverlayView:
         tables = [table] if table.shape[1] else []
         if self._structure.width:
             tables += self._structure.of_lists(*self._neighbor_keys(nodes))
+        if self._label_classes is not None:
+            tables.append(self._labels(rows, self._label_classes))
         return tables
+
+    def _labels(self, rows: IntArray, num_classes: int) -> Tensor:
+        """The stored labels of `rows` as features; those of a request's new nodes are not known."""
+        found = {int(row): self._main.label_of(int(row)) for row in np.unique(rows[rows < self._main.num_rows])}
+        marks = torch.zeros(len(rows), num_classes)
+        known = []
+        for place, row in enumerate(rows.tolist()):
+            if (label := found.get(row)) is not None:
+                known.append(place)
+                own = label if isinstance(label, tuple) else (label,)
+                marks[place, [number for number in own if number < num_classes]] = 1.0
+        return label_features(marks, torch.tensor(known, dtype=torch.int64), len(rows), num_classes)
 
     def _neighbor_keys(self, nodes: IntArray) -> tuple[Tensor, Tensor]:
         """The keys of all neighbors of `nodes`, one node after the other, and where each begins; keys are 0 where the

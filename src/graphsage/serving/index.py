@@ -17,6 +17,7 @@ import numpy.typing as npt
 import torch
 
 from graphsage.errors import DataError, GraphSageError
+from graphsage.features.known_labels import label_features
 from graphsage.inference.embed import embed_exact, kept_features
 from graphsage.inference.model import input_tables
 from graphsage.inference.nearest import NearestIndex, Vectors, best, normalized
@@ -366,6 +367,9 @@ def embed_everything(
     encoder, labels = model.encoder, made.graph.labels
     if encoder.inference == "exact":
         tables = input_tables(made.graph, encoder.structure)
+        if encoder.label_classes is not None:
+            known = made.graph.labeled(torch.arange(made.graph.num_nodes))
+            tables.append(label_features(labels, known, made.graph.num_nodes, encoder.label_classes))
         z = embed_exact(encoder.encoder, within_cap(overlay, made), tables, seed=encoder.seed)
         if encoder.keep_features:
             z = torch.cat([z, kept_features(encoder.encoder, tables, torch.arange(len(z)))], dim=1)

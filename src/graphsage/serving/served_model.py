@@ -93,6 +93,12 @@ def try_out(model: ServedModel, live: LiveGraph, run: Path) -> None:
                 f"the model in {run} reads {model.rows.width} features per node, and the live graph has {width}; "
                 "create a live graph for it: graphsage live create RUN FOLDER"
             )
+        theirs = overlay.base.graph.class_names
+        if encoder.label_classes is not None and theirs is not None and theirs[: len(model.classes)] != model.classes:
+            raise BundleError(
+                f"the model in {run} reads the labels of neighbors, and its classes are not those of the live graph; "
+                "create a live graph for it: graphsage live create RUN FOLDER"
+            )
         rows = np.unique(np.linspace(0, overlay.num_rows - 1, _TRIED).astype(np.int64)).tolist()
         average = encoder.encoder.shift[:width].numpy().copy() if width else None
         targets = [Target(overlay, row) for row in rows if row not in overlay.gone]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # they import torch, and `graphsage train --help` reads this 
     from graphsage.model.encoder import EncoderConfig
     from graphsage.sampling.minibatch import SamplingConfig
 
+PLAIN: dict[str, Any] = {"layer_norm": False, "residual": False, "dropout": 0.0, "label_inputs": False}
+"""What the paper's layers do not have."""
 FORMS: dict[str, dict[str, Any]] = {
     "paper": {
         "combine": "joint",
@@ -25,6 +27,7 @@ FORMS: dict[str, dict[str, Any]] = {
         "max_degree": 128,
         "redraw": True,
         "clip": 0.0,
+        **PLAIN,
     },
     "reference": {
         "combine": "halves",
@@ -34,12 +37,24 @@ FORMS: dict[str, dict[str, Any]] = {
         "max_degree": 128,
         "redraw": False,
         "clip": 5.0,
+        **PLAIN,
     },
 }
 """What the paper's text says, and what the authors' released code does. Each entry is also an option of its own.
 
 Without a form, the paper's settings apply except for the cap: no edge is removed, in training or later."""
 NO_CAP = "off"
+
+WITHOUT_FEATURES: dict[str, Any] = {
+    "label_inputs": True,
+    "layer_norm": True,
+    "residual": True,
+    "normalize": "never",
+    "dropout": 0.5,
+}
+"""The default for classes of a graph without features: docs/design/0014."""
+FEW_STEPS, MOST_EPOCHS = 300, 60
+"""Without a form, a graph without features and a regression train for more epochs if these have so few steps."""
 
 TASKS: dict[str, dict[str, Any]] = {
     "supervised": {"epochs": 10, "lr": 0.01, "metric": "micro-f1"},
@@ -164,21 +179,23 @@ class Config:
     """Apply ReLU after the last layer too. Off for the unsupervised task."""
     bias: bool = False
     """Add a bias to each layer."""
-    layer_norm: bool = False
-    """Apply LayerNorm before each ReLU."""
-    residual: bool = False
-    """Add the input of each layer to its result."""
-    dropout: float = 0.0
-    """Fraction of hidden values zeroed in training."""
+    layer_norm: bool | None = None
+    """Apply LayerNorm before each ReLU. Unset: on for classes of a graph without features unless a form is set."""
+    residual: bool | None = None
+    """Add the input of each layer to its result. Unset: as --layer-norm."""
+    dropout: float | None = None
+    """Fraction of hidden values zeroed in training. Unset: 0.5 for classes of a graph without features unless a form is
+    set, otherwise 0."""
     head_scale: bool = False
     """Learn one factor for all class scores; helps on small data."""
     identity_dim: int = 0
     """Width of a learned vector per node. Such a model knows only the nodes of its training graph."""
-    label_inputs: bool = False
-    """Let nodes read the known labels of their neighbors: those of training nodes, except the targets of a batch."""
+    label_inputs: bool | None = None
+    """Let nodes read the known labels of their neighbors: those of training nodes, except the targets of a batch.
+    Unset: on for classes of a graph without features unless a form is set."""
     projections: int | None = None
     """Number of random projections of a node's neighbors that are added to its features. Unset: 128 for a graph without
-    features unless a form is set, otherwise none."""
+    features if neither a form nor label inputs are set, otherwise none."""
     degree_features: bool = False
     """Add the degree to a node's features. Always on for a graph without features."""
     keep_features: bool = False
@@ -369,8 +386,9 @@ class Config:
                     )
         return found
 
-    def resolved(self) -> "Config":
-        """The same settings with nothing left open."""
+    def resolved(self, *, featureless: bool = False, num_train: int | None = None) -> "Config":
+        """The same settings with nothing left open. Some depend on whether the graph is `featureless`, and the number
+        of epochs on that of the training nodes, if it is known."""
         choices = {**FORMS[self.form or "paper"], **TASKS[self.task]}
         objective = self.objective or "equation-1"
         if self.task in PAIRS:
@@ -381,6 +399,12 @@ class Config:
             choices["cap"] = NO_CAP
         if self.form is None and self.regression:
             choices["normalize"] = "never"  # vectors of length 1 cannot say how much (docs/log.md)
+        featureless = featureless and self.form is None and self.task == "supervised" and not self.identity_dim
+        if featureless:
+            choices |= WITHOUT_FEATURES | ({"label_inputs": False} if self.whole_batches else {})
+        if (featureless or (self.form is None and self.regression)) and num_train and not self.whole_batches:
+            steps = -(-num_train // self.batch_size)  # of an epoch
+            choices["epochs"] = max(choices["epochs"], min(-(-FEW_STEPS // steps), MOST_EPOCHS))
         if (self.cap or choices["cap"]) == NO_CAP:
             del choices["max_degree"]
         if self.task in ("unsupervised", "links"):
@@ -423,6 +447,9 @@ class Config:
         assert full.combine is not None
         assert full.normalize is not None
         assert full.last_activation is not None
+        assert full.layer_norm is not None
+        assert full.residual is not None
+        assert full.dropout is not None
         return EncoderConfig(
             aggregator=full.aggregator,
             num_layers=max(len(full.sample_sizes), 1),

@@ -167,8 +167,9 @@ class Space:
 SMALL_GRAPH = 20_000  # nodes up to which a sweep trains on the whole graph in every step
 
 
-def default_space(fixed: Mapping[str, Any], num_nodes: int) -> Space:
-    """The space of a sweep that is given none: the settings that matter most, except those that are `fixed`."""
+def default_space(fixed: Mapping[str, Any], num_nodes: int, featureless: bool = False) -> Space:
+    """The space of a sweep that is given none: the settings that matter most, except those that are `fixed`. Nodes of a
+    graph without features read known labels, which needs batches of some nodes."""
     axes: dict[str, Choice | Range] = {
         "lr": Range(0.001, 0.03, log=True),
         "dropout": Choice((0.0, 0.3, 0.5, 0.7)),
@@ -177,7 +178,7 @@ def default_space(fixed: Mapping[str, Any], num_nodes: int) -> Space:
         "dim": Choice((128, 256, 512)),
         "weight_decay": Choice((0.0, 0.0005)),
     }
-    whole = {"whole_batches": 1, "epochs": 200, "patience": 20} if num_nodes <= SMALL_GRAPH else {}
+    whole = {"whole_batches": 1, "epochs": 200, "patience": 20} if num_nodes <= SMALL_GRAPH and not featureless else {}
     around = {"epochs": 30, "patience": 5, **whole}
     task = fixed.get("task", "supervised")
     if task not in ("supervised", "regression"):

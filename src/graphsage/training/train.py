@@ -92,11 +92,12 @@ def train(
         if config is not None:
             raise ConfigError("give a recipe or a config, not both; single settings override a recipe")
         settings = recipe_settings(recipe) | settings
-    config = (config or Config.from_dict(settings)).resolved()
+    config = config or Config.from_dict(settings)
     if config.task == "links":
         if ranks.count > 1:
             raise ConfigError(f"{setting('task', 'links')} trains in one process; leave out the workers")
-        data, split = with_node_split(config, _dataset(data), split)
+        data, split = with_node_split(config.resolved(), _dataset(data), split)
+    config = settled(config, data, split)
     for sentence in config.without_effect() if ranks.rank == 0 else ():
         warnings.warn(sentence, DataWarning, stacklevel=2)
     run = set_up(data, split, config, choose_device(device), about or {}, ranks)
@@ -155,6 +156,15 @@ def train(
     return model
 
 
+def settled(config: Config, data: Graph | Dataset, split: Split | str | None) -> Config:
+    """The settings, with those that are left open chosen for the data."""
+    if config.task == "links":  # its split is one of links
+        return config.resolved()
+    dataset, chosen = _chosen_split(data, split)
+    featureless = dataset.graph.features is None and dataset.plan is None
+    return config.resolved(featureless=featureless, num_train=len(chosen.nodes("train")))
+
+
 @dataclass(frozen=True)
 class Run:
     """The model, data and objective of a run, on its device, before the first step."""
@@ -191,7 +201,7 @@ def set_up(
     tables = input_tables(seen, structure)
     nodes = chosen.nodes("train")
     model = _new_model(config, seen, tables, nodes, structure, ranks)
-    model.label_inputs = config.label_inputs
+    model.label_inputs = bool(config.label_inputs)
     model.features = fitted
     model.about = {"config": config.as_dict(), **(data.about if isinstance(data, Dataset) else {}), **about}
     model.to(device)
@@ -240,7 +250,7 @@ def _structure(config: Config, graph: Graph) -> Structure:
             "the nodes have no features, and features from edges would tell a model the links it is asked for; give "
             f"{setting('identity_dim', 64)} to learn a vector for each node"
         )
-    usual = PROJECTIONS if lacking and config.form is None else 0
+    usual = PROJECTIONS if lacking and config.form is None and not config.label_inputs else 0
     projections = usual if config.projections is None else config.projections
     return Structure(config.degree_features or lacking, projections)
 
@@ -304,6 +314,12 @@ def choose_device(name: str) -> torch.device:
 
 
 def _prepare(data: Graph | Dataset, split: Split | str | None) -> tuple[Graph, Split, Any]:
+    dataset, chosen = _chosen_split(data, split)
+    graph, fitted = dataset.with_features(chosen)
+    return graph, chosen, fitted
+
+
+def _chosen_split(data: Graph | Dataset, split: Split | str | None) -> tuple[Dataset, Split]:
     if not isinstance(data, Graph | Dataset):
         raise ConfigError(
             f"data must be a Graph or a Dataset; got {type(data).__name__}; make one with Graph.from_edges(edges, "
@@ -314,9 +330,7 @@ def _prepare(data: Graph | Dataset, split: Split | str | None) -> tuple[Graph, S
             f"split must be a Split or a name; got {type(split).__name__}; make one with Split.masks(train)"
         )
     dataset = _dataset(data)
-    chosen = split if isinstance(split, Split) else dataset.split(split)
-    graph, fitted = dataset.with_features(chosen)
-    return graph, chosen, fitted
+    return dataset, split if isinstance(split, Split) else dataset.split(split)
 
 
 def _new_model(
@@ -338,13 +352,13 @@ def _new_model(
                 popularity=config.popularity,
                 in_dim=in_dim if config.source_encoder == "features" else None,
                 normalize=config.encoder().normalize != "never",
-                dropout=config.dropout,
+                dropout=config.dropout or 0.0,
             )
         elif config.task != "unsupervised":
             check_task(seen, config.task)
             names, width = _vocabulary(seen, nodes)
             kind = RegressionHead if config.regression else ClassHead
-            head = kind(config.dim, width, scale=config.head_scale, dropout=config.dropout)
+            head = kind(config.dim, width, scale=config.head_scale, dropout=config.dropout or 0.0)
             if isinstance(head, RegressionHead) and seen.labels is not None:
                 head.fit(seen.labels[nodes])
     limits = None
