@@ -163,3 +163,109 @@ def test_a_graph_of_other_relations_is_refused(run: Path) -> None:
     merged = model.run_graph().replace(relations={})
     with pytest.raises(DataError, match="aggregates the relations in, out, and the graph has a single one"):
         model.embed(merged)
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nodes of kind `left` have friends that are red, `right` enemies, and `none` both, by faint edges."""
+    folder = tmp_path_factory.mktemp("typed")
+    rows: list[Any] = [(f"n{i}", KINDS[i % 3], "blue") for i in range(N)]
+    write_csv(folder / "nodes.csv", ("id", "kind", "color"), [*rows, *((f"r{i}", "", "red") for i in range(4))])
+    edges = [(f"n{i}", f"r{i % 4}", ("friend", "enemy", "kin")[i % 3], "2" if i % 3 < 2 else "0") for i in range(N)]
+    write_csv(folder / "edges.csv", ("source", "target", "sort", "w"), [*edges, ("n2", "n5", "kin", "1.5")])
+    write_csv(folder / "new.csv", ("id", "color"), [("x", "blue"), ("y", "blue")])
+    write_csv(
+        folder / "new_edges.csv", ("source", "target", "sort", "w"), [("x", "r0", "friend", 1), ("r1", "y", "enemy", 2)]
+    )
+    return folder
+
+
+def typed_words(folder: Path, *more: str) -> list[str]:
+    tables = (
+        "--nodes",
+        folder / "nodes.csv",
+        "--edges",
+        folder / "edges.csv",
+        "--label",
+        "kind",
+        "--categorical",
+        "color",
+    )
+    return [*map(str, tables), *SMALL, "--epochs", "15", *more]
+
+
+def test_types_and_weights_of_edges(graphsage: Command, typed: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    said = graphsage("train", *typed_words(typed, "--edge-type", "sort", "--edge-weight", "w"), "--out", run).err
+    assert "relations enemy 20, friend 20, kin 1; each has weights of its own" in said
+    assert "weights w: min 1.5, max 2" in said
+    assert "20 of 61 edges have the weight 0, which means that there is no edge" in said
+    assert graphsage("evaluate", run, "--json").json["micro_f1"] == 1.0
+    new = ("--new-nodes", typed / "new.csv", "--new-edges", typed / "new_edges.csv")
+    for extra in ((), ("--new-only",)):
+        assert graphsage("predict", run, *new[:2], *extra, "--out", tmp_path / "p.csv").code == 0
+    assert graphsage("predict", run, *new, "--out", tmp_path / "p.parquet").code == 0
+    assert pq.read_table(tmp_path / "p.parquet")["class"].to_pylist() == ["left", "right"]
+    bad = tmp_path / "bad.csv"
+    for row, sentence in (
+        (
+            "x,r0,stranger,1",
+            "column 'sort' row 2 has the edge type 'stranger', which the model does not know (enemy, friend",
+        ),
+        ("x,r0,,1", "column 'sort' row 2 has no edge type"),
+        ("x,r0,kin,-1", "column 'w' row 2 is -1; weights are finite numbers from 0"),
+        ("x,r0,kin,", "column 'w' row 2 has no weight"),
+    ):
+        bad.write_text(f"source,target,sort,w\n{row}\n")
+        error = graphsage("predict", run, *new[:2], "--new-edges", bad, "--out", tmp_path / "q.csv").error
+        assert sentence in error
+    bad.write_text("source,target,w\nx,r0,1\n")
+    assert "sort" in graphsage("predict", run, *new[:2], "--new-edges", bad, "--out", tmp_path / "q.csv").error
+
+
+def test_columns_that_could_be_used_are_named_before_training(graphsage: Command, typed: Path, tmp_path: Path) -> None:
+    said = graphsage("train", *typed_words(typed, "--steps", "1"), "--out", tmp_path / "run").err
+    assert "edges.csv: 'sort', 'w' (--edge-type, --edge-weight, --edge-time read columns of edges)" in said
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        (
+            "n0,n1,kin,-1",
+            "column 'w' row 2 is -1; weights are finite numbers from 0, which means that there is no edge",
+        ),
+        ("n0,n1,kin,nan", "column 'w' row 2"),
+        ("n0,n1,kin,inf", "column 'w' row 2"),
+        ("n0,n1,,1", "column 'sort' row 2 has no edge type; fill it"),
+    ],
+)
+def test_bad_cells_of_edges_are_one_sentence(
+    graphsage: Command, typed: Path, tmp_path: Path, row: str, sentence: str
+) -> None:
+    (tmp_path / "edges.csv").write_text(f"source,target,sort,w\n{row}\n")
+    words = typed_words(typed, "--edge-type", "sort", "--edge-weight", "w", "--edges", str(tmp_path / "edges.csv"))
+    assert sentence in graphsage("train", *words, "--out", tmp_path / "run").error
+
+
+def test_a_graph_that_lacks_a_type_of_the_model_is_read_and_one_more_type_is_not() -> None:
+    edges, x = [(0, 1), (1, 2), (2, 3)], torch.randn(4, 2)
+    graph = Graph.from_edges(edges, 4, features=x, labels=[0, 1, 0, 1], edge_type=["a", "b", "a"], direction="both")
+    model = train(graph, dim=4, sample_sizes=(2, 2), steps=1)
+    some = Graph.from_edges(edges[::2], 4, features=x, edge_type=["a", "a"], direction="both")
+    whole = Graph.from_edges(edges[::2], 4, features=x, edge_type=["a", "a"], edge_types=["a", "b"], direction="both")
+    assert torch.equal(model.embed(some), model.embed(whole))
+    more = Graph.from_edges(edges, 4, features=x, edge_type=["a", "b", "c"], direction="both")
+    with pytest.raises(DataError, match="aggregates the relations a in, a out, b in, b out, and the graph has a in"):
+        model.embed(more)
+
+
+def test_paths_that_know_no_weights_refuse(graphsage: Command, typed: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert graphsage("train", *typed_words(typed, "--edge-weight", "w"), "--out", run).code == 0
+    error = graphsage("embed", run, "--out", tmp_path / "z.npy", "--memory", "1GB").error
+    assert "edge weights, which inference in blocks does not read; embed in memory" in error
+    assert "a live graph has no edge weights" in graphsage("live", "create", run, tmp_path / "live").error
+    tables = ("--nodes", typed / "nodes.csv", "--edges", typed / "edges.csv", "--out", tmp_path / "graph")
+    assert not (tmp_path / "live").exists()
+    assert graphsage("data", "build", "tables", *tables).code == 0

@@ -80,10 +80,13 @@ def small_requests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @st.composite
-def encoders(draw: Callable[..., Any], name: str, num_nodes: int, relations: tuple[str, ...] = ()) -> Encoder:
+def encoders(
+    draw: Callable[..., Any], name: str, num_nodes: int, relations: tuple[str, ...] = (), weighted: bool = False
+) -> Encoder:
     config = EncoderConfig(
         aggregator=name,
         relations=relations,
+        weighted=weighted,
         num_layers=draw(st.integers(1, 3)),
         dim=draw(st.integers(2, 5)),
         hidden_dim=3,
@@ -98,6 +101,12 @@ def encoders(draw: Callable[..., Any], name: str, num_nodes: int, relations: tup
         identity_dim=draw(st.sampled_from([0, 0, 2])),
     )
     return encoder_of(config, WIDTH, num_nodes, draw(SEEDS))
+
+
+def weighted(graph: Graph, seed: int) -> Graph:
+    """Positive weights for the edges of every relation."""
+    graph = graph.with_relations(lambda each: weighted(each, seed))
+    return graph.replace(edge_weight=normal(seed, graph.num_stored_edges).abs().to(graph.indices.device) + 0.1)
 
 
 def minibatch(graph: Graph, targets: Tensor, depth: int, how: str, seed: int) -> tuple[Hoods, ...]:
@@ -146,7 +155,9 @@ def test_a_fast_encoder_equals_the_plain_one(
     device: str, name: str, how: str, graph: Graph, seed: int, data: st.DataObject, training: bool
 ) -> None:
     graph = (graph.replace(relations={}) if how == "reused" else graph).to(device)  # reuse needs one relation
-    encoder = data.draw(encoders(name, graph.num_nodes, tuple(graph.relations))).to(device)
+    if AGGREGATORS[name].reads_weights and data.draw(st.booleans()):
+        graph = weighted(graph, seed)
+    encoder = data.draw(encoders(name, graph.num_nodes, tuple(graph.relations), graph.weighted)).to(device)
     everyone = torch.arange(graph.num_nodes, device=device)
     targets = everyone[torch.tensor(data.draw(st.lists(st.integers(0, graph.num_nodes - 1), min_size=1, max_size=4)))]
     neighborhoods = minibatch(graph, targets, encoder.config.num_layers, how, seed)

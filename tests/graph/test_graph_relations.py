@@ -39,7 +39,7 @@ def test_each_direction_lists_its_own_neighbors(given_: Edges) -> None:
 @given(edge_lists(), st.sampled_from(DIRECTIONS))
 def test_edges_come_back_in_their_direction(given_: Edges, direction: str) -> None:
     n, edges = given_
-    found = [tuple(pair) for pair in edges_of(from_edges(edges, n, direction=direction)).tolist()]
+    found = [tuple(pair) for pair in edges_of(from_edges(edges, n, direction=direction)).pairs.tolist()]
     wanted = {(min(e), max(e)) for e in edges} if direction == "merged" else set(edges)
     assert len(found) == len(set(found))
     assert set(found) == wanted

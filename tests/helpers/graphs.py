@@ -71,7 +71,7 @@ def full_graphs(draw: Callable[..., Any], max_nodes: int = 8, directions: tuple[
 
 def facts(graph: Graph, *without: str) -> dict[str, Any]:
     """All that a graph says, for comparison: attributes as lists with their types, ids as the outside sees them."""
-    names = ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
+    names = ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time", "edge_weight")
     tensors = {name: getattr(graph, name) for name in names}
     said = {name: None if t is None else (t.dtype, t.tolist()) for name, t in tensors.items()}
     said |= {"ids": [graph.id_of(row) for row in range(graph.num_nodes)], "class_names": graph.class_names}

@@ -52,6 +52,11 @@ class Renumbered:
     def __init__(self, graph: Graph) -> None:
         self.graph, self.num_nodes, self.by_relation = graph, graph.num_nodes, (self,)
 
+    places = None
+
+    def shares_of(self, nodes: Tensor) -> None:
+        return None
+
     def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         flat, offsets = self.graph.neighbors_of(nodes)
         return offsets, flat, torch.arange(len(nodes))

@@ -204,7 +204,10 @@ def test_unknown_labels_and_no_labels_mean_the_same_in_every_source(source: str,
 def test_columns_that_are_not_used_are_listed_once_by_every_reader(source: str, tmp_path: Path) -> None:
     nodes = made(source, tmp_path, "n", {"id": ["1", "2"], "kind": ["x", "y"], "color": ["r", "g"], "size": [1, 2]})
     edges = made(source, tmp_path, "e", {"source": ["1"], "target": ["2"], "weight": [3], "type": ["cites"]})
-    names = r"columns that are not used: \S+: 'color', 'size'; \S+: 'weight', 'type'$"
+    names = (
+        r"columns that are not used: \S+: 'color', 'size'; \S+: 'weight', 'type' "
+        r"\(edge_type, edge_weight, edge_time read columns of edges\)$"
+    )
     spec = TableSpec(nodes=nodes, edges=edges, label="kind")
     readers: list[Callable[[], Any]] = [
         lambda: open_tables(spec),

@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from graphsage.errors import ConfigError
 from graphsage.tables.spec import (
     DIRECTIONS,
+    EDGE_ROLES,
     FEATURES,
     ID,
     LABEL_TYPES,
@@ -278,7 +279,7 @@ def _metavar(hint: Any, default: Any) -> str:
 
 
 PANELS = {
-    "Your tables": ("edges", "nodes", "id", "source", "target", "direction", "unknown_nodes", "delimiter"),
+    "Your tables": ("edges", "nodes", "id", "source", "target", "unknown_nodes", "delimiter"),
     "Columns": (
         "label",
         "label_type",
@@ -289,9 +290,9 @@ PANELS = {
         *FEATURES,
         "missing",
     ),
+    "Relations": ("direction", "edge_type", "edge_weight", "edge_time"),
     "Splits of tables": (
         "time",
-        "edge_time",
         "time_order",
         "split_column",
         "train_until",
@@ -300,7 +301,7 @@ PANELS = {
         "split_seed",
     ),
 }
-COLUMNS = ("id", "source", "target", "label", "time", "edge_time", "split_column", *FEATURES)
+COLUMNS = ("id", "source", "target", "label", "time", *EDGE_ROLES, "split_column", *FEATURES)
 
 
 def with_tables(only: Collection[str] | None = None) -> Callable[[Any], Any]:

@@ -25,6 +25,10 @@ def table_summary(data: "Dataset", spec: "TableSpec", split_name: str, split: "S
     if graph.relations:
         counts = ", ".join(f"{name} {each.num_edges:,}" for name, each in graph.relations.items())
         lines.append(f"relations {counts}; each has weights of its own")
+    if graph.edge_weight is not None and len(graph.edge_weight):
+        least, largest = float(graph.edge_weight.min()), float(graph.edge_weight.max())
+        same = "; all are equal, and a mean is the same without them" if least == largest else ""
+        lines.append(f"weights {spec.edge_weight}: min {least:g}, max {largest:g}{same}")
     lines.append(f"degree  {_degrees(data)}")
     lines += _columns(data, split)
     lines += _classes(data, spec)

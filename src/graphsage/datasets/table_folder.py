@@ -26,7 +26,7 @@ from graphsage.tables.columns import Classes, cells, has_several, is_list, read_
 from graphsage.tables.ids import EXAMPLES, UnknownNodes, edge_batches, id_arrays, ids, repeated_ids
 from graphsage.tables.messages import CellError, Place
 from graphsage.tables.source import Table, as_table
-from graphsage.tables.spec import BOTH, MERGED, TableSpec, is_vector_file
+from graphsage.tables.spec import BOTH, FEATURES, MERGED, TableSpec, is_vector_file
 
 PROCESS_BYTES = 350_000_000  # Python, its libraries and the batch that is read
 LEAST_BYTES = 64_000_000
@@ -34,7 +34,18 @@ BATCH_ROWS = 1 << 13  # of a node table with its vectors
 FEATURE_TYPES = ("float32", "float16")
 Report = Callable[[str, int, int | None], None]
 _DB_ROWS = 1 << 18  # of a batch of a result of DuckDB
-_NOT_HERE = ("text", "numeric", "log_numeric", "categorical", "dates", "time", "edge_time", "time_order")
+_NOT_HERE = (
+    "text",
+    "numeric",
+    "log_numeric",
+    "categorical",
+    "dates",
+    "time",
+    "edge_time",
+    "edge_type",
+    "edge_weight",
+    "time_order",
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,8 @@ def _check(spec: TableSpec, memory: int, feature_type: str) -> None:
         )
     for name in _NOT_HERE:
         if getattr(spec, name):
-            raise ConfigError(f"{name} is not read from tables larger than memory; give vectors, or build in memory")
+            instead = "give vectors, or " if name in FEATURES else ""
+            raise ConfigError(f"{setting(name)} is not read from tables larger than memory; {instead}build in memory")
     if any(name.endswith(".npz") for name in spec.vectors):
         raise ConfigError("sparse .npz files are not read from disk in pieces; give a .npy file or a column of lists")
     if spec.label_type == "labels":

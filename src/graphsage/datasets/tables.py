@@ -44,6 +44,12 @@ def open_tables(spec: TableSpec) -> Dataset:
     spec = read.spec
     for remark in read.remarks:
         warnings.warn(remark, DataWarning, stacklevel=2)
+    if read.edge_weight is not None and (none := int((read.edge_weight == 0).sum())):
+        warnings.warn(
+            f"{none:,} of {len(read.edge_weight):,} edges have the weight 0, which means that there is no edge",
+            DataWarning,
+            stacklevel=2,
+        )
     n, found = len(read.edges.known), read.edges
     columns = _feature_columns(read)
     answers, numbers = None if read.labels is None else read.labels.numbers, spec.label_type == "number"
@@ -56,6 +62,9 @@ def open_tables(spec: TableSpec) -> Dataset:
         ids=NodeIds.from_arrays(id_arrays(found.known)),
         time=read.time,
         edge_time=read.edge_time,
+        edge_weight=read.edge_weight,
+        edge_type=None if read.edge_type is None else read.edge_type[0],
+        edge_types=None if read.edge_type is None else read.edge_type[1],
         direction=spec.direction,
     )
     splits = {}

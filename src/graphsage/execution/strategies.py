@@ -156,7 +156,7 @@ class SelfAndMean(Plain):
 
     def run(self, h: Tensor, hoods: Hoods, buffers: Buffers) -> Tensor:
         hood = hoods[0]
-        if len(hoods) == 1 and isinstance(hood, Consecutive):
+        if len(hoods) == 1 and isinstance(hood, Consecutive) and hood.weight is None:
             x = self_and_mean(h, hood, self.includes_self, buffers)
             return transform(self.layer, x, hood.keys, buffers)
         aggregated = over_relations(hoods, lambda hood: self.layer.aggregator(h, hood))

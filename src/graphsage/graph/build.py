@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from graphsage.errors import GraphError, one_of
 from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.kernels.csr import lists_of_codes, neighbor_lists
+from graphsage.tables.messages import listed
 from graphsage.tables.spec import BOTH, DIRECTIONS, MERGED
 from graphsage.tables.values import LARGEST_TARGET
 
 _MAX_CLASSES = 1_000_000  # a larger number is an id, and would ask for a matrix of that height
+LARGEST_WEIGHT = 1e15  # sums of squares of larger ones would overflow float32
 _CHECK_ROWS = 1 << 16  # rows of features checked at once: bounds memory on mapped tables
 _MAX_DENSE = 1 << 34  # numbers of a sparse table made dense: 64 GiB
 _MAX_NODES = 3_000_000_000  # so that row * n + column fits in 63 bits
@@ -33,6 +36,9 @@ def from_edges(
     time: Any = None,
     graph_number: Any = None,
     edge_time: Any = None,
+    edge_type: Any = None,
+    edge_types: Sequence[str] | None = None,
+    edge_weight: Any = None,
     direction: str | None = None,
     directed: bool = False,
     self_loops: bool = True,
@@ -41,8 +47,11 @@ def from_edges(
 
     `direction` says which neighbors of a node it aggregates. 'merged', the default: both ends of each edge list the
     other. 'in': N(v) = {u : (u, v) in E}, as in the paper; `directed=True` says the same. 'out': those that v points
-    at. 'both': two relations, in and out, which a model weights separately. A repeated edge is merged (the earliest
-    `edge_time` stays). `self_loops=False` drops self loops.
+    at. 'both': two relations, in and out, which a model weights separately. `edge_type` (E,), names or numbers, makes
+    each type a relation, or two with 'both'; `edge_types` are the types that there may be, also of no edge, in order.
+
+    A repeated edge of a type is merged (the earliest `edge_time` stays). `self_loops=False` drops self loops.
+    `edge_weight` (E,) are finite numbers >= 0: the weights of repeated edges add up, and 0 means that there is no edge.
 
     `features` may be a sparse matrix of SciPy or torch, which becomes dense. `labels` may be names of classes, with
     None for unknown; they are numbered in sorted order, or as in `class_names`. `targets` are numbers to predict, (N,)
@@ -68,9 +77,12 @@ def from_edges(
     label_tensor = label_tensor if targets is None else as_targets(targets, n)
     _check_edges(pairs, n)  # after the rows: too few of them would make good edges look bad
     when = None if edge_time is None else _vector(edge_time, len(pairs), "edge_time", "edges")
+    weight = None if edge_weight is None else _weights(edge_weight, len(pairs))
+    kinds, types = (None, ()) if edge_type is None else _types(edge_type, len(pairs), edge_types)
+    made = Edges(_shared(pairs.astype(np.int64, copy=False)), kinds, types, when, weight)
     if directed and direction not in (None, "in"):
         raise GraphError(f"directed=True is direction 'in'; got direction={direction!r} too, leave one of them out")
-    lists = _lists(pairs, n, when, direction or ("in" if directed else MERGED), self_loops, ids)
+    lists = _lists(made, n, direction or ("in" if directed else MERGED), self_loops, ids)
     graph = lists.replace(
         features=table,
         labels=label_tensor,
@@ -84,7 +96,13 @@ def from_edges(
 
 
 def with_nodes(
-    graph: Graph, *, features: Any = None, edges: Any, ids: Iterable[str] | Iterable[int] | None = None
+    graph: Graph,
+    *,
+    features: Any = None,
+    edges: Any,
+    ids: Iterable[str] | Iterable[int] | None = None,
+    edge_type: Any = None,
+    edge_weight: Any = None,
 ) -> Graph:
     """`graph` with new, unlabeled nodes after its own, joined by `edges` (new row numbers), without times."""
     pairs = _edge_array(edges)
@@ -101,7 +119,14 @@ def with_nodes(
             f"the graph has {graph.num_features} features per node; pass features for the {added} new nodes"
         )
     _check_edges(pairs, n)
-    old, direction = edges_of(graph), BOTH if graph.relations else graph.direction
+    old = edges_of(graph)
+    if (edge_type is None) != (old.kinds is None) and len(pairs):
+        raise GraphError("the new edges must have types if the graph's edges have, and only then; pass edge_type")
+    if (edge_weight is None) != (old.weight is None) and len(pairs):
+        raise GraphError("the new edges must have weights if the graph's edges have, and only then; pass edge_weight")
+    kinds = old.kinds
+    if kinds is not None:
+        kinds = torch.cat([kinds, _types([] if edge_type is None else edge_type, len(pairs), old.types)[0]])
     all_ids: NodeIds | None = None
     if graph.ids is not None:
         if new_ids is None and added:
@@ -117,17 +142,83 @@ def with_nodes(
     if graph.labels is not None:
         unknown = graph.labels.new_full((added, *graph.labels.shape[1:]), unknown_label(graph))
         labels = torch.cat([graph.labels, unknown])
-    grown = torch.cat([old, _shared(pairs.astype(np.int64, copy=False))])
-    made = from_edges(grown, n, features=table, class_names=graph.class_names, ids=all_ids, direction=direction)
+    weights = old.weight
+    if weights is not None:
+        weights = torch.cat([weights.double(), _weights([] if edge_weight is None else edge_weight, len(pairs))])
+    made = from_edges(
+        torch.cat([old.pairs, _shared(pairs.astype(np.int64, copy=False))]),
+        n,
+        features=table,
+        class_names=graph.class_names,
+        ids=all_ids,
+        edge_type=kinds,
+        edge_types=old.types or None,
+        edge_weight=weights,
+        direction=direction_of(graph),
+    )
     return made.replace(labels=labels)
 
 
-def edges_of(graph: Graph) -> Tensor:
-    """The edges (from, to) that the neighbor lists of a graph came from, (E, 2); an undirected one once."""
-    (lists,) = graph.edge_lists
-    listed, owners = lists.indices.long(), lists.edge_rows
-    pairs = torch.stack([owners, listed] if lists.direction == "out" else [listed, owners], dim=1)
-    return pairs if lists.directed else pairs[listed <= owners]
+MOST_TYPES = 100  # more values are no types: each gets weights of its own
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Edges (from, to), and what is known of each: its type as a number of `types`, its time and its weight."""
+
+    pairs: Tensor
+    kinds: Tensor | None = None
+    types: tuple[str, ...] = ()
+    time: Tensor | None = None
+    weight: Tensor | None = None
+
+    def some(self, keep: Tensor) -> "Edges":
+        parts = (None if each is None else each[keep] for each in (self.kinds, self.time, self.weight))
+        kinds, time, weight = parts
+        return Edges(self.pairs[keep], kinds, self.types, time, weight)
+
+
+def edges_of(graph: Graph, both_ways: bool = False) -> Edges:
+    """The edges that the neighbor lists of a graph came from; an undirected one once, or `both_ways`."""
+    lists, types = graph.edge_lists, types_of(graph)
+    parts = []
+    for number, each in enumerate(lists):
+        listed, owners = each.indices.long(), each.edge_rows
+        pairs = torch.stack([owners, listed] if each.direction == "out" else [listed, owners], dim=1)
+        kinds = torch.full_like(listed, number) if types else None
+        found = Edges(pairs, kinds, types, each.edge_time, each.edge_weight)
+        parts.append(found if each.directed or both_ways else found.some(listed <= owners))
+
+    def joined(name: str) -> Tensor | None:
+        values = [getattr(part, name) for part in parts]
+        return None if values[0] is None else torch.cat(values)
+
+    return Edges(torch.cat([part.pairs for part in parts]), joined("kinds"), types, joined("time"), joined("weight"))
+
+
+def types_of(graph: Graph) -> tuple[str, ...]:
+    """The edge types of a graph; none if its edges have no type."""
+    both = reads_both(graph)
+    names = [name for name, each in graph.relations.items() if not both or each.direction == "in"]
+    names = [name.removesuffix("in").removesuffix(" ") if both else name for name in names]
+    return () if names in ([], [""]) else tuple(names)
+
+
+def reads_both(graph: Graph) -> bool:
+    return {each.direction for each in graph.relations.values()} == {"in", "out"}
+
+
+def direction_of(graph: Graph) -> str:
+    """The direction in which the edges of a graph are read."""
+    return BOTH if reads_both(graph) else graph.edge_lists[0].direction
+
+
+def relation_names(types: Sequence[str], direction: str) -> list[tuple[str, str]]:
+    """The name and direction of each relation; none for a single one without a type."""
+    ways = ("in", "out") if direction == BOTH else (direction,)
+    if not types:
+        return [(way, way) for way in ways] if direction == BOTH else []
+    return [(f"{each} {way}" if direction == BOTH else each, way) for each in types for way in ways]
 
 
 def rows_of(graph: Graph, ids: Sequence[str | int]) -> Tensor:
@@ -179,47 +270,99 @@ def _check_edges(pairs: np.ndarray[Any, Any], n: int) -> None:
         )
 
 
-def _lists(
-    pairs: np.ndarray[Any, Any],
-    n: int,
-    when: Tensor | None,
-    direction: str,
-    self_loops: bool,
-    ids: NodeIds | None,
-) -> Graph:
+def _lists(edges: Edges, n: int, direction: str, self_loops: bool, ids: NodeIds | None) -> Graph:
     """A graph of neighbor lists alone."""
     one_of("direction", direction, DIRECTIONS)
-    edges = _shared(pairs.astype(np.int64, copy=False))
     if not self_loops:
-        keep = edges[:, 0] != edges[:, 1]
-        edges, when = edges[keep], None if when is None else when[keep]
+        edges = edges.some(edges.pairs[:, 0] != edges.pairs[:, 1])
+    if edges.weight is not None:
+        edges = edges.some(edges.weight > 0)
 
-    def read(how: str) -> Graph:
-        indptr, indices, times = _csr(edges, n, when, how)
-        return Graph(indptr, indices, ids=ids, edge_time=times, direction=how)
+    def read(some: Edges, how: str) -> Graph:
+        indptr, indices, times, weights = _csr(some, n, how)
+        return Graph(indptr, indices, ids=ids, edge_time=times, edge_weight=weights, direction=how)
 
-    if direction != BOTH:
-        return read(direction)
-    return read(MERGED).replace(relations={how: read(how) for how in ("in", "out")})
+    relations = {}
+    for number, (name, how) in enumerate(relation_names(edges.types, direction)):
+        kind = number // 2 if direction == BOTH else number
+        relations[name] = read(edges if edges.kinds is None else edges.some(edges.kinds == kind), how)
+    return read(edges, MERGED if direction == BOTH else direction).replace(relations=relations)
 
 
-def _csr(edges: Tensor, n: int, when: Tensor | None, direction: str) -> tuple[Tensor, Tensor, Tensor | None]:
-    target, source = edges[:, 0], edges[:, 1]  # row v lists the u of its edges (u, v)
+def _csr(edges: Edges, n: int, direction: str) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    when, weight = edges.time, edges.weight
+    target, source = edges.pairs[:, 0], edges.pairs[:, 1]  # row v lists the u of its edges (u, v)
     if direction == "out":
         target, source = source, target
     if direction == MERGED:
         forward = source != target
         source, target = torch.cat([source, target[forward]]), torch.cat([target, source[forward]])
         when = None if when is None else torch.cat([when, when[forward]])
-    if when is None:
-        return (*neighbor_lists(source, target, n), None)
+        weight = None if weight is None else torch.cat([weight, weight[forward]])
+    if when is None and weight is None:
+        return (*neighbor_lists(source, target, n), None, None)
     code = source * n + target
-    order = torch.argsort(when, stable=True)
+    order = torch.arange(len(code)) if when is None else torch.argsort(when, stable=True)
     order = order[torch.argsort(code[order], stable=True)]  # by edge, the earliest first
-    code, when = code[order], when[order]
+    code, when = code[order], None if when is None else when[order]
     first = torch.ones_like(code, dtype=torch.bool)
     first[1:] = code[1:] != code[:-1]
-    return (*lists_of_codes(code[first], n), when[first])
+    if weight is not None:
+        if when is not None:  # weights of different times do not add up: the later ones are not known at the earlier
+            first[1:] |= when[1:] != when[:-1]
+        total = torch.zeros(int(first.sum()), dtype=torch.float64)
+        weight = total.index_add(0, first.cumsum(0) - 1, weight[order].double()).float()
+    return (*lists_of_codes(code[first], n), None if when is None else when[first], weight)
+
+
+def _weights(values: Any, n: int) -> Tensor:
+    tensor = _numbers(values, "edge_weight").double()
+    if tensor.dim() != 1 or len(tensor) != n:
+        raise GraphError(f"edge_weight must hold one number for each of the {n} edges; got shape {tuple(tensor.shape)}")
+    odd = torch.nonzero(~((tensor >= 0) & (tensor <= LARGEST_WEIGHT)))
+    if len(odd):
+        edge = int(odd[0, 0])
+        raise GraphError(
+            f"edge {edge} has the weight {float(tensor[edge]):g}; weights are finite numbers from 0 (no edge) to "
+            f"{LARGEST_WEIGHT:g}"
+        )
+    return tensor
+
+
+def _types(values: Any, n: int, known: Sequence[str] | None) -> tuple[Tensor, tuple[str, ...]]:
+    """Types as numbers of names, in sorted order or as `known`. Integers beside `known` types are their numbers."""
+    array: np.ndarray[Any, Any] = values.cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+    shape = array.shape
+    if shape != (n,):
+        raise GraphError(f"edge_type must hold one type for each of the {n} edges; got shape {shape}")
+    if known is not None and (not n or array.dtype.kind in "iu"):
+        odd = np.flatnonzero((array < 0) | (array >= len(known))) if n else np.zeros(0, np.int64)
+        if len(odd):
+            raise GraphError(f"edge {odd[0]} has the type {array[odd[0]]}; edge_types has {len(known)} types")
+        return torch.from_numpy(array.astype(np.int64)), tuple(map(str, known))
+    empty = np.flatnonzero([value is None or value != value or not str(value).strip() for value in array.tolist()])
+    if len(empty):
+        raise GraphError(f"edge {empty[0]} has no type; fill it, or leave the edge types out")
+    words, codes = np.unique(array.astype(str), return_inverse=True)
+    names = [*map(str, words)] if known is None else [*map(str, known)]
+    place = {name: number for number, name in enumerate(names)}
+    strange = [number for number, word in enumerate(words) if str(word) not in place]
+    if strange:
+        edge = int(np.flatnonzero(codes == strange[0])[0])
+        raise GraphError(unknown_type(f"edge {edge}", str(words[strange[0]]), names))
+    check_type_count(len(names))
+    return torch.from_numpy(np.array([place[str(word)] for word in words], np.int64)[codes.reshape(-1)]), tuple(names)
+
+
+def check_type_count(count: int, where: str = "edges") -> None:
+    if not 1 <= count <= MOST_TYPES:
+        raise GraphError(
+            f"{where} have {count:,} types; a graph has 1 to {MOST_TYPES}, because each has weights of its own"
+        )
+
+
+def unknown_type(edge: str, name: str, known: Sequence[str]) -> str:
+    return f"{edge} has the type {name!r:.60}, which is unknown; known types are {listed(known)}"
 
 
 def _vector(values: Any, n: int, name: str, of: str) -> Tensor:

@@ -22,7 +22,7 @@ from graphsage.graph.external.csr import CsrFiles
 from graphsage.graph.external.row_file import RowWriter
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import IntArray
-from graphsage.graph.split import keep_edges
+from graphsage.graph.split import keep_edges, of_edges
 from graphsage.kernels.random import GOLDEN, Stream, derive, mix_int
 
 MAX_DEGREE = 128  # Appendix C: hubs would not fit a dense table; at most 25 are drawn, so the cap biases little
@@ -130,8 +130,16 @@ def without_self_loops(graph: Graph) -> Graph:
     return graph.replace(
         indptr=torch.cat([degrees.new_zeros(1), degrees.cumsum(0)]),
         indices=graph.indices[keep],
-        edge_time=None if graph.edge_time is None else graph.edge_time[keep],
+        **of_edges(graph, keep),
     )
+
+
+def without_equal_weights(graph: Graph) -> Graph:
+    """`graph` without weights that are all equal, in each relation."""
+    graph = graph.with_relations(without_equal_weights) if graph.relations else graph
+    weight = graph.edge_weight
+    same = weight is not None and (not len(weight) or bool((weight == weight[0]).all()))
+    return graph.replace(edge_weight=None) if same else graph
 
 
 def capped(graph: Graph, rule: CapRule, keys: Callable[[], Tensor] | None = None) -> tuple[Graph, dict[int, Tensor]]:

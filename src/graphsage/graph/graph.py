@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,12 @@ from torch import Tensor
 
 from graphsage.graph.convert.methods import Conversions
 from graphsage.graph.ids import NodeIds
+from graphsage.kernels.neighborhood import shares
 from graphsage.tables.spec import MERGED
 from graphsage.tables.values import UNKNOWN as UNKNOWN
+
+OF_EDGES = ("edge_time", "edge_weight")
+"""Attributes of stored edges, beside `indptr` and `indices`."""
 
 
 def known_labels(labels: Any) -> Any:
@@ -40,6 +45,7 @@ class Graph(Conversions):
     time        (N,) int64, when the node appeared
     graph_number (N,) int64, which of several disjoint graphs the node belongs to
     edge_time   (E,) int64, when the edge appeared
+    edge_weight (E,) float32 above 0
     direction   which of a node's neighbors its row lists: all (merged), or only those that point at it (in), or that it
                 points at (out)
     relations   a graph for each relation, with the neighbors of all nodes in it; empty if there is one relation, the
@@ -58,6 +64,7 @@ class Graph(Conversions):
     time: Tensor | None = None
     graph_number: Tensor | None = None
     edge_time: Tensor | None = None
+    edge_weight: Tensor | None = None
     direction: str = MERGED
     relations: "dict[str, Graph]" = field(default_factory=dict)
 
@@ -70,6 +77,11 @@ class Graph(Conversions):
     def by_relation(self) -> "tuple[Graph, ...]":
         """The neighbor lists that a layer aggregates separately."""
         return tuple(self.relations.values()) or (self,)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether edges have weights."""
+        return self.edge_weight is not None
 
     @property
     def edge_lists(self) -> "tuple[Graph, ...]":
@@ -102,12 +114,19 @@ class Graph(Conversions):
         save_graph(self, folder)
 
     def with_nodes(
-        self, *, features: Any = None, edges: Any, ids: Iterable[str] | Iterable[int] | None = None
+        self,
+        *,
+        features: Any = None,
+        edges: Any,
+        ids: Iterable[str] | Iterable[int] | None = None,
+        edge_type: Any = None,
+        edge_weight: Any = None,
     ) -> "Graph":
-        """This graph and nodes that arrived later, numbered after the old ones. `edges` may join old and new."""
+        """This graph and nodes that arrived later, numbered after the old ones. `edges` may join old and new. They have
+        types or weights if those of the graph have."""
         from graphsage.graph.build import with_nodes
 
-        return with_nodes(self, features=features, edges=edges, ids=ids)
+        return with_nodes(self, features=features, edges=edges, ids=ids, edge_type=edge_type, edge_weight=edge_weight)
 
     @property
     def num_nodes(self) -> int:
@@ -199,12 +218,31 @@ class Graph(Conversions):
 
     def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """The neighbors of `nodes` (R,) one after the other, and where each node's begin: (E,), (R + 1,)."""
+        places, offsets = self.places_of(nodes)
+        return self.indices[places].long(), offsets
+
+    def shares_of(self, nodes: Tensor) -> Tensor | None:
+        """The weights of the neighbors of `nodes` as shares of the sum of their row (E,); None without weights."""
+        if self.edge_weight is None:
+            return None
+        places, offsets = self.places_of(nodes)
+        return shares(self.edge_weight[places], offsets)
+
+    @cached_property
+    def places(self) -> tuple[Tensor, Tensor] | None:
+        """The numbers of the stored edges, and their weights; None without weights."""
+        if self.edge_weight is None:
+            return None
+        dtype = torch.int32 if self.num_stored_edges < 2**31 else torch.int64
+        return torch.arange(self.num_stored_edges, dtype=dtype, device=self.indices.device), self.edge_weight
+
+    def places_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """As `neighbors_of`, but where the neighbors stand in `indices`."""
         start = self.indptr[nodes]
         counts = self.indptr[nodes + 1] - start
         offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         first = torch.repeat_interleave(start - offsets[:-1], counts)
-        places = first + torch.arange(int(offsets[-1]), device=nodes.device)
-        return self.indices[places].long(), offsets
+        return first + torch.arange(int(offsets[-1]), device=nodes.device), offsets
 
     def id_of(self, row: int) -> str | int:
         return row if self.ids is None else self.ids[row]
@@ -228,7 +266,7 @@ class Graph(Conversions):
             return self
         moved = {
             name: value.to(device)
-            for name in ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
+            for name in ("indptr", "indices", "features", "labels", "time", "graph_number", *OF_EDGES)
             if (value := getattr(self, name)) is not None
         }
         return replace(self, **moved).with_relations(lambda relation: relation.to(device))

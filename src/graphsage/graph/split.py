@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from graphsage.errors import DataError, setting, written
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import OF_EDGES, Graph
 from graphsage.kernels.random import Stream
 
 TRAIN, VAL, TEST, NONE = 0, 1, 2, 3
@@ -140,8 +140,12 @@ def keep_edges(graph: Graph, rows: Tensor, keep: Tensor) -> Graph:
     """`graph` with only the stored edges where `keep` (E,) is True; `rows` (E,) is `graph.edge_rows`."""
     counts = torch.bincount(rows[keep], minlength=graph.num_nodes)
     indptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    edge_time = None if graph.edge_time is None else graph.edge_time[keep]
-    return graph.replace(indptr=indptr, indices=graph.indices[keep], edge_time=edge_time)
+    return graph.replace(indptr=indptr, indices=graph.indices[keep], **of_edges(graph, keep))
+
+
+def of_edges(graph: Graph, keep: Tensor) -> dict[str, Tensor]:
+    """The attributes of some stored edges, if there are any."""
+    return {name: values[keep] for name in OF_EDGES if (values := getattr(graph, name)) is not None}
 
 
 def _mask(values: Any) -> Tensor:

@@ -16,7 +16,7 @@ from graphsage.checksummed_blocks import CheckedFile, FileSums, sums_of
 from graphsage.checksummed_json import verified, write_checksummed
 from graphsage.errors import DataError, GraphError
 from graphsage.graph.external.row_file import HEADER_ERRORS
-from graphsage.graph.graph import Graph
+from graphsage.graph.graph import OF_EDGES, Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.graph.split import Split
 from graphsage.regular_files import is_regular, parse_json, read_regular
@@ -26,11 +26,17 @@ FORMAT = 3  # 3: relations
 WHOLE_BYTES = 1 << 30
 _SAMPLED = 64  # blocks of a larger file
 _ADVICE = "save the graph again"
-_TENSORS = ("indptr", "indices", "features", "labels", "time", "graph_number", "edge_time")
-_OF_EDGES = ("indptr", "indices", "edge_time")  # what each relation has
+_TENSORS = ("indptr", "indices", "features", "labels", "time", "graph_number", *OF_EDGES)
+_LISTS = ("indptr", "indices", *OF_EDGES)  # what each relation has
 _RELATION = "relation-"  # relation-0-indptr is the row pointers of the first relation
 _BFLOAT16 = "i2"  # NumPy has no bfloat16: such features are kept as the int16 of the same bits
-_KINDS = {"indices": "i4 i8", "features": f"f2 f4 f8 {_BFLOAT16}", "labels": "i8 u1 f8", "ids_text": "u1"}  # others: i8
+_KINDS = {
+    "indices": "i4 i8",
+    "features": f"f2 f4 f8 {_BFLOAT16}",
+    "labels": "i8 u1 f8",
+    "edge_weight": "f4",
+    "ids_text": "u1",
+}  # others: i8
 _ABOUT_BYTES = 1 << 30  # checksums of 8 TB of arrays
 _DIMS = {"features": (2,), "labels": (1, 2)}  # all others: 1
 
@@ -44,7 +50,7 @@ def save_graph(graph: Graph, folder: str | Path, splits: dict[str, Split] | None
         for number, each in enumerate(graph.relations.values()):
             arrays |= {
                 f"{_RELATION}{number}-{name}": _array(tensor)
-                for name in _OF_EDGES
+                for name in _LISTS
                 if (tensor := getattr(each, name)) is not None
             }
         if graph.ids is not None:
@@ -104,6 +110,7 @@ def open_graph(folder: str | Path, check: bool = True) -> Graph:
             _mapped(arrays[f"{prefix}indptr"]),
             _mapped(arrays[f"{prefix}indices"]),
             edge_time=_mapped(arrays[f"{prefix}edge_time"]) if f"{prefix}edge_time" in arrays else None,
+            edge_weight=_mapped(arrays[f"{prefix}edge_weight"]) if f"{prefix}edge_weight" in arrays else None,
             ids=ids,
             direction=direction,
         )
@@ -169,36 +176,39 @@ def _check_edges(graph: Graph, folder: Path) -> None:
 
 
 def save_adjacency(graph: Graph, folder: Path) -> None:
-    """Write only `indptr.npy` and `indices.npy`, or those of each relation."""
+    """Write only `indptr.npy`, `indices.npy` and weights, or those of each relation."""
     folder.mkdir(parents=True)
     for number, each in enumerate(graph.by_relation):
         prefix = f"{_RELATION}{number}-" if graph.relations else ""
-        for name in ("indptr", "indices"):
-            np.save(folder / f"{prefix}{name}.npy", _array(getattr(each, name)))
+        for name in ("indptr", "indices", "edge_weight"):
+            if getattr(each, name) is not None:
+                np.save(folder / f"{prefix}{name}.npy", _array(getattr(each, name)))
 
 
 def open_adjacency(folder: Path, graph: Graph) -> Graph:
     """`graph` with the lists of `save_adjacency`, mapped; contents are trusted."""
 
-    def lists(number: int | None) -> tuple[Tensor, Tensor]:
-        prefix = "" if number is None else f"{_RELATION}{number}-"
-        indptr, indices = (
-            _mapped(_checked(folder / f"{prefix}{name}.npy", _KINDS.get(name, "i8"), (1,)))
-            for name in ("indptr", "indices")
+    def lists(whole: Graph, prefix: str = "") -> Graph:
+        kept = {
+            name: _mapped(_checked(file, _KINDS.get(name, "i8"), (1,)))
+            for name in ("indptr", "indices", "edge_weight")
+            if (file := folder / f"{prefix}{name}.npy").is_file()
+        }
+        for name in ("indptr", "indices"):
+            if name not in kept:
+                raise DataError(f"{folder} lacks {prefix}{name}.npy; copy the run again, or train again")
+        return Graph(
+            kept["indptr"],
+            kept["indices"],
+            edge_weight=kept.get("edge_weight"),
+            ids=whole.ids,
+            direction=whole.direction,
         )
-        return indptr, indices
 
     if not graph.relations:
-        return Graph(*lists(None), direction=graph.direction)
-    return Graph(
-        graph.indptr,
-        graph.indices,
-        direction=graph.direction,
-        relations={
-            name: Graph(*lists(number), ids=each.ids, direction=each.direction)
-            for number, (name, each) in enumerate(graph.relations.items())
-        },
-    )
+        return lists(graph)
+    each = enumerate(graph.relations.items())
+    return graph.replace(relations={name: lists(one, f"{_RELATION}{number}-") for number, (name, one) in each})
 
 
 def load_array(path: Path) -> Any:
@@ -316,5 +326,9 @@ def _check_shapes(graph: Graph, folder: Path) -> None:
         tensor = getattr(graph, name)
         if tensor is not None and tensor.shape[0] != n:
             raise GraphError(f"{folder}: {name}.npy has {tensor.shape[0]} rows, but the graph has {n} nodes")
-    if graph.edge_time is not None and graph.edge_time.shape[0] != e:
-        raise GraphError(f"{folder}: edge_time.npy has {graph.edge_time.shape[0]} rows, but the graph stores {e} edges")
+    for name in OF_EDGES:
+        tensor = getattr(graph, name)
+        if tensor is not None and tensor.shape[0] != e:
+            raise GraphError(f"{folder}: {name}.npy has {tensor.shape[0]} rows, but the graph stores {e} edges")
+    if graph.edge_weight is not None and not bool(((graph.edge_weight > 0) & graph.edge_weight.isfinite()).all()):
+        raise GraphError(f"{folder}: edge_weight.npy holds numbers that are no weights; {_ADVICE}")

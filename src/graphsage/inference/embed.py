@@ -19,7 +19,7 @@ from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.execution.rows_first import rows_first
 from graphsage.graph.graph import Graph
 from graphsage.kernels.buffers import Buffers
-from graphsage.kernels.neighborhood import Hood, Hoods, Minibatch, Ragged, related
+from graphsage.kernels.neighborhood import Hood, Hoods, Minibatch, Ragged, related, shares
 from graphsage.kernels.random import Stream, derive
 from graphsage.kernels.rows import scaled_rows
 from graphsage.model.encoder import Encoder
@@ -60,6 +60,13 @@ class MemoryView:
     @property
     def by_relation(self) -> tuple[Graph, ...]:
         return self.graph.by_relation
+
+    @property
+    def places(self) -> tuple[Tensor, Tensor] | None:
+        return self.graph.places
+
+    def shares_of(self, nodes: Tensor) -> Tensor | None:
+        return self.graph.shares_of(nodes)
 
     def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return self.graph.csr_of(nodes)
@@ -105,8 +112,9 @@ def with_lists_by_key(graph: Graph) -> Graph:
     by_key = torch.argsort(keys, stable=True)
     place = torch.empty_like(by_key)
     place[by_key] = torch.arange(len(keys), device=keys.device)
-    codes = torch.sort(graph.edge_rows * len(keys) + place[graph.indices.long()]).values
-    return graph.replace(indices=by_key[codes % len(keys)].to(graph.indices.dtype), edge_time=None)
+    codes, order = torch.sort(graph.edge_rows * len(keys) + place[graph.indices.long()], stable=True)
+    weight = None if graph.edge_weight is None else graph.edge_weight[order]
+    return graph.replace(indices=by_key[codes % len(keys)].to(graph.indices.dtype), edge_time=None, edge_weight=weight)
 
 
 def exact_minibatch(
@@ -276,7 +284,9 @@ class _ExactRun:
                     index = index.long()  # as everywhere else: an aggregator may index with it
                 else:
                     offsets = offsets.to(index.dtype)
-                whole.append(Ragged(index, offsets, keys, rows if from_features else slice(start, stop)))
+                own_rows = rows if from_features else slice(start, stop)
+                weight = None if lists.edge_weight is None else shares(lists.edge_weight[first:last], offsets.long())
+                whole.append(Ragged(index, offsets, keys, own_rows, weight))
             table = below if once is None else once
             if first_pass is None or table is None or (once is None and table.is_cuda):
                 out[start:stop] = self.fast.layer(k, below, self.view.tables, (related(whole),))
@@ -310,7 +320,8 @@ class _ExactRun:
                 assert isinstance(each.rows, Tensor)
                 first, last = (int(each.offsets[at]) for at in (start, stop))
                 offsets = each.offsets[start : stop + 1] - first
-                block.append(Ragged(each.index[first:last], offsets, each.keys[rows], each.rows[rows]))
+                weight = None if each.weight is None else each.weight[first:last]
+                block.append(Ragged(each.index[first:last], offsets, each.keys[rows], each.rows[rows], weight))
             out[rows] = self.fast.layer(k, below, self.view.tables, (related(block),))
             count.add(stop - start)
         return out

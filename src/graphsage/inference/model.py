@@ -22,8 +22,8 @@ from graphsage.features.known_labels import label_features, label_width
 from graphsage.features.limits import FeatureLimits
 from graphsage.features.pipeline import FittedFeatures
 from graphsage.features.structure import NO_STRUCTURE, Structure
-from graphsage.graph.build import check_graph
-from graphsage.graph.cap import cap_degrees
+from graphsage.graph.build import check_graph, reads_both
+from graphsage.graph.cap import cap_degrees, without_equal_weights
 from graphsage.graph.graph import UNKNOWN, Graph, known_labels
 from graphsage.graph.split import TRAIN, Split
 from graphsage.inference.embed import (
@@ -39,6 +39,7 @@ from graphsage.model.encoder import Encoder
 from graphsage.model.heads import ClassHead, RegressionHead
 from graphsage.model.links import LinkHead
 from graphsage.sampling.minibatch import SamplingConfig
+from graphsage.tables.spec import BOTH
 
 if TYPE_CHECKING:
     from graphsage.evaluation.link_scores import LinkScores
@@ -152,7 +153,7 @@ class Model:
             attached = self.attach(graph, new_nodes, new_edges, new_vectors)
             graph = attached.graph
             nodes = attached.rows if nodes is None and new_nodes is not None else nodes
-        self._check_relations(graph)
+        graph = self._in_relations(graph)
         how = inference or self.inference
         rows = None if nodes is None else _rows(nodes, graph)
         check_identity(self.encoder, graph.num_nodes)
@@ -176,15 +177,42 @@ class Model:
             z = torch.cat([z, kept_features(self.encoder, tables, at)], dim=1)
         return check_finite(z.cpu(), rows)
 
-    def _check_relations(self, graph: Graph) -> None:
-        """Refuse a graph of other relations than those that the model aggregates."""
+    def _edge_types(self, direction: str) -> tuple[str, ...]:
+        names = self.encoder.config.relations
+        return tuple(name.removesuffix(" in") for name in names[::2]) if direction == BOTH else names
+
+    def _in_relations(self, graph: Graph) -> Graph:
+        """`graph` with the relations that the model aggregates, without edges if it lacks one; others are refused."""
+        if self.encoder.config.weighted != graph.weighted:
+            said = ("reads", "has none") if self.encoder.config.weighted else ("does not read", "has them")
+            raise DataError(
+                f"the model {said[0]} edge weights, and the graph {said[1]}; read its edges as in training, by "
+                f"{setting('edge_weight')}"
+            )
         ours, theirs = self.encoder.config.relations, tuple(graph.relations)
-        if ours != theirs:
+        if ours == theirs:
+            return graph
+        if not theirs or not set(theirs) < set(ours):
             shown = [", ".join(names) or "a single one" for names in (ours, theirs)]
             raise DataError(
                 f"the model aggregates the relations {shown[0]}, and the graph has {shown[1]}; read its edges with the "
-                f"same {setting('direction')}"
+                f"same {setting('direction')} and {setting('edge_type')}"
             )
+        some = next(iter(graph.relations.values()))
+        none = some.indices[:0]
+        empty = some.replace(
+            indptr=torch.zeros_like(some.indptr),
+            indices=none,
+            edge_time=None if some.edge_time is None else some.edge_time[:0],
+            edge_weight=None if some.edge_weight is None else some.edge_weight[:0],
+        )
+        ways = {name: "out" if name.endswith(" out") else "in" for name in ours}
+        both = reads_both(graph)
+        return graph.replace(
+            relations={
+                name: graph.relations.get(name, empty.replace(direction=ways[name]) if both else empty) for name in ours
+            }
+        )
 
     def _graph(self, graph: Graph | None) -> Graph:
         if graph is not None and not isinstance(graph, Graph):
@@ -239,7 +267,8 @@ class Model:
         from graphsage.inference.run_data import table_spec
 
         spec = table_spec(self.about)
-        attached = attach(graph, self.features, new_nodes, new_edges, spec, new_vectors, self.limits)
+        types = () if spec is None or spec.edge_type is None else self._edge_types(spec.direction)
+        attached = attach(graph, self.features, new_nodes, new_edges, spec, new_vectors, self.limits, types)
         if attached.ignored:
             names = ", ".join(map(repr, attached.ignored))
             warnings.warn(
@@ -507,17 +536,25 @@ class Model:
         if self._drawn is not None:
             known, lists = self._drawn
             same = zip(graph.by_relation, known.by_relation, strict=False)
-            if all(a.indptr is b.indptr and a.indices is b.indices for a, b in same):
+            if all(
+                getattr(a, name) is getattr(b, name) for a, b in same for name in ("indptr", "indices", "edge_weight")
+            ):
                 lists = lists.to(self.device)
                 return here.replace(
-                    indptr=lists.indptr, indices=lists.indices, edge_time=None, relations=lists.relations
+                    indptr=lists.indptr,
+                    indices=lists.indices,
+                    edge_time=None,
+                    edge_weight=lists.edge_weight,
+                    relations=lists.relations,
                 )
         return neighbor_lists(here, self.sampling, self.seed)
 
 
 def neighbor_lists(graph: Graph, sampling: SamplingConfig, seed: int) -> Graph:
-    """The neighbors that a model reads: `graph` after the degree cap and, for Equation 2, without self loops."""
-    return cap_degrees(graph, sampling.max_degree, seed=seed, cap=sampling.cap, self_loops=sampling.self_loops)
+    """The neighbors that a model reads: `graph` after the degree cap and, for Equation 2, without self loops. Weights
+    that are all equal are left out: a mean is the same without them."""
+    found = cap_degrees(graph, sampling.max_degree, seed=seed, cap=sampling.cap, self_loops=sampling.self_loops)
+    return without_equal_weights(found)
 
 
 def with_known_classes(model: Model, graph: Graph, name: str = "the graph") -> tuple[Graph, dict[str, int]]:

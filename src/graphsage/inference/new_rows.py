@@ -23,6 +23,7 @@ from graphsage.graph.ids import NodeIds
 from graphsage.tables import values
 from graphsage.tables.columns import cells
 from graphsage.tables.ids import arrow_ids, like, node_ids, read_edges
+from graphsage.tables.memory import edge_attributes
 from graphsage.tables.messages import CellError, listed
 from graphsage.tables.source import Table, as_table
 from graphsage.tables.spec import ID, SOURCE, TARGET, TableSpec, guess, is_vector_file
@@ -48,13 +49,14 @@ def attach(
     spec: TableSpec | None = None,
     new_vectors: Any = None,
     limits: FeatureLimits | None = None,
+    types: Sequence[str] = (),
 ) -> Attached:
     """`base` with new nodes and edges from tables (paths, or pandas, polars, Arrow or a dict of columns).
 
     Edges may join new and old nodes, and new ones among themselves. `base` has features by the same recipes as the
     model; None makes a graph of the new rows alone. `spec` is what the training tables' columns mean. `new_vectors` are
     matrices of the new nodes, arrays or `.npy` or `.npz` files, in place of the files that the model was trained with.
-    New features beyond `limits` are refused.
+    New features beyond `limits` are refused, and so are edges of other types than `types`, if there are any.
     """
     spec = TableSpec(edges="edges") if spec is None else spec
     nodes = None if new_nodes is None else as_table(new_nodes, "new_nodes", spec.delimiter)
@@ -71,7 +73,7 @@ def attach(
     elif new_vectors is not None:
         raise DataError(f"{setting('new_vectors')} describe new nodes; give {setting('new_nodes')} too")
     everyone = known if fresh is None else fresh if known is None else pa.concat_arrays([known, fresh])
-    pairs, dropped = np.zeros((0, 2), np.int64), 0
+    pairs, dropped, about = np.zeros((0, 2), np.int64), 0, dict[str, Any]()
     if edges is not None:
         ends = _named(edges, spec.source, SOURCE, "source"), _named(edges, spec.target, TARGET, "target")
         owners = [name for name, ids in (("the graph", known), ("the new nodes", fresh)) if ids is not None]
@@ -81,16 +83,25 @@ def attach(
             else f"{owners[0]} {'do' if known is None else 'does'} not have"
         )
         unknown = "drop" if spec.unknown_nodes == "drop" else "error"
-        found = read_edges(edges, ends, everyone, unknown, lacking=lacking)
+        needed = tuple(name for name in (spec.edge_type, spec.edge_weight) if name is not None)
+        edges.need(needed)
+        found = read_edges(edges, ends, everyone, unknown, needed, lacking)
+        about = edge_attributes(edges, spec, found, types=types)
+        if "edge_type" in about:
+            about["edge_type"] = np.array(about["edge_type"][1], object)[about["edge_type"][0]]
         pairs, dropped = found.pairs, found.dropped
         _warn_of_unattached(pairs, 0 if known is None else len(known), 0 if fresh is None else len(fresh))
-        ignored += tuple(name for name in edges.names if name not in (*ends, spec.edge_time))
+        ignored += tuple(name for name in edges.names if name not in (*ends, *spec.edge_columns))
     added = 0 if fresh is None else len(fresh)
     if base is None:
         assert fresh is not None
-        graph = from_edges(pairs, added, features=features, ids=fresh.to_pylist(), direction=spec.direction)
+        if types or spec.edge_type is not None:
+            about = {"edge_type": [], **about, "edge_types": types or None}
+        if spec.edge_weight is not None:
+            about = {"edge_weight": np.zeros(0), **about}
+        graph = from_edges(pairs, added, features=features, ids=fresh.to_pylist(), direction=spec.direction, **about)
         return Attached(graph, torch.arange(added), ignored, dropped)
-    grown = base.with_nodes(features=features, edges=pairs, ids=[] if fresh is None else fresh.to_pylist())
+    grown = base.with_nodes(features=features, edges=pairs, ids=[] if fresh is None else fresh.to_pylist(), **about)
     return Attached(grown, torch.arange(base.num_nodes, base.num_nodes + added), ignored, dropped)
 
 

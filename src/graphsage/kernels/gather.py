@@ -44,6 +44,9 @@ def gather_relu_max(table: Tensor, hood: Neighborhood, bias: Tensor, buffers: Bu
 
 
 def _averaged(table: Tensor, hood: Neighborhood, mode: str, buffers: Buffers) -> Tensor:
+    if hood.weight is not None:
+        assert mode == "mean"
+        return weighted_sum(table, hood)
     if isinstance(hood, Ragged):
         return _reduced(table, hood, mode, buffers)
     if isinstance(hood, Consecutive):
@@ -53,6 +56,30 @@ def _averaged(table: Tensor, hood: Neighborhood, mode: str, buffers: Buffers) ->
         total = F.embedding_bag(hood.index, table, mode=mode)
     # Masking afterwards costs half as much as embedding_bag's own padding_idx.
     return total * hood.present[:, None]
+
+
+def weighted_sum(table: Tensor, hood: Neighborhood) -> Tensor:
+    """The sum of each row's neighbors times their weights, which are shares: the weighted mean."""
+    weight = hood.weight
+    assert weight is not None
+    if isinstance(hood, Consecutive):
+        block = table[hood.start : hood.start + hood.num_rows * hood.size].view(hood.num_rows, hood.size, -1)
+        return torch.bmm(weight.to(block.dtype)[:, None], block).squeeze(1)
+    if table.element_size() < 4:  # embedding_bag sums in the type of the table
+        return weighted_rows(table.index_select(0, hood.index.flatten()).float(), hood, weight)
+    weight, index = weight.to(table.dtype), hood.index
+    if isinstance(hood, Ragged):
+        offsets = hood.offsets.to(index.dtype)
+        return F.embedding_bag(index, table, offsets, mode="sum", per_sample_weights=weight, include_last_offset=True)
+    return F.embedding_bag(index, table, mode="sum", per_sample_weights=weight)
+
+
+def weighted_rows(rows: Tensor, hood: Neighborhood, weight: Tensor) -> Tensor:
+    """`weighted_sum` of rows (E, D) that were gathered."""
+    if isinstance(hood, Ragged):
+        owners = torch.repeat_interleave(torch.arange(hood.num_rows, device=rows.device), hood.counts)
+        return rows.new_zeros(hood.num_rows, rows.shape[1]).index_add(0, owners, rows * weight[:, None])
+    return torch.bmm(weight[:, None], rows.view(*weight.shape, -1)).squeeze(1)
 
 
 def gathered_maximum(table: Tensor, index: Tensor, buffers: Buffers) -> tuple[Tensor, Tensor]:

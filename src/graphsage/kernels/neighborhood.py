@@ -2,7 +2,9 @@
 
 Three types, by how the neighbors are stored. All have `rows` (the nodes' own rows of h), `present` (whether a node has
 a neighbor), `counts`, `num_rows`, and `keys` (R,): an int64 per node from which an aggregator derives random draws of
-its own (the LSTM's permutation). In a graph of several relations a node has a neighborhood in each: `Related`.
+its own (the LSTM's permutation). `weight`, of the shape of the neighbors, is each neighbor's share of the mean of its
+row: the weights of a row add up to 1, or to 0 if it has no neighbor. None: all neighbors count the same. In a graph of
+several relations a node has a neighborhood in each: `Related`.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,6 +24,7 @@ class Dense:
     present: Tensor
     keys: Tensor
     rows: Rows
+    weight: Tensor | None = None
 
     @property
     def num_rows(self) -> int:
@@ -49,6 +52,7 @@ class Consecutive:
     present: Tensor
     keys: Tensor
     first_row: int = 0
+    weight: Tensor | None = None
 
     @property
     def num_rows(self) -> int:
@@ -80,6 +84,7 @@ class Ragged:
     offsets: Tensor
     keys: Tensor
     rows: Rows
+    weight: Tensor | None = None
 
     @property
     def num_rows(self) -> int:
@@ -148,6 +153,12 @@ class Minibatch:
         """
         nodes, first = compact(self.neighborhoods[0], num_nodes)
         return nodes, (first, *self.neighborhoods[1:])
+
+
+def shares(weight: Tensor, offsets: Tensor) -> Tensor:
+    """Weights (E,) of rows one after the other, divided by the sum of their row."""
+    totals = torch.segment_reduce(weight, "sum", offsets=offsets)
+    return weight / torch.repeat_interleave(totals, offsets[1:] - offsets[:-1])
 
 
 def related(by_relation: Sequence[Neighborhood]) -> Hood:
@@ -238,7 +249,7 @@ def with_repeats(hoods: Hoods) -> tuple[Tensor, Hoods]:
         parts = list[Neighborhood]()
         for each in hood.by_relation:
             assert isinstance(each, Dense)
-            parts.append(Consecutive(start, each.size, each.present, each.keys, row))
+            parts.append(Consecutive(start, each.size, each.present, each.keys, row, each.weight))
             start += each.index.numel()
         found.append(related(parts))
         row += hood.num_rows

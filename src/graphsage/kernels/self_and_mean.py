@@ -14,6 +14,7 @@ from torch import Tensor
 from graphsage.kernels.backend import on_compiled, on_triton
 from graphsage.kernels.buffers import FRESH, Buffers
 from graphsage.kernels.compiled import bindings
+from graphsage.kernels.gather import weighted_sum
 from graphsage.kernels.neighborhood import Consecutive, Dense, Hoods, Ragged, joined_rows, row_numbers
 
 BLOCK_BYTES = 1 << 19  # gathered rows of one block stay in cache until they are scaled and written
@@ -51,6 +52,13 @@ def _gather(
 ) -> None:
     """The row's own columns go to the front of `out`, unless its mean includes it, and the mean to `mean_at`."""
     rows, dense = row_numbers(hood), isinstance(hood, Dense)
+    if hood.weight is not None:
+        width = table.shape[1]
+        own = table.index_select(0, rows).float()
+        torch.mul(own.sub_(shift), scale, out=out[:, :width])
+        mean = weighted_sum(table, hood).sub_(shift).mul_(scale)
+        torch.mul(mean, hood.present[:, None], out=out[:, mean_at:][:, :width])
+        return
     if on_triton(rows):
         from graphsage.kernels.triton import gather as fast
 

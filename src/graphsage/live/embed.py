@@ -53,6 +53,11 @@ class LiveEncoder:
                 f"this model learned a vector for each training node ({setting('identity_dim')}) and cannot embed new "
                 f"ones; train with features or {setting('degree_features', True)}"
             )
+        if model.encoder.config.weighted:
+            raise DataError(
+                f"this model reads edge weights, which a live graph does not have; leave {setting('edge_weight')} out "
+                "in training"
+            )
         if model.encoder.config.relations:
             raise DataError(
                 f"this model aggregates the relations {', '.join(model.encoder.config.relations)}, and a live graph "

@@ -54,7 +54,12 @@ class OverlayView:
 
     @property
     def by_relation(self) -> "tuple[OverlayView]":
-        return (self,)  # live graphs have one relation
+        return (self,)  # live graphs have one relation, without weights
+
+    places = None
+
+    def shares_of(self, nodes: Tensor) -> None:
+        return None
 
     def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """Neighbors within the degree cap."""

@@ -51,6 +51,10 @@ def create_store(
     """A new live graph that begins as `graph`. `features` identifies the recipes of its features."""
     if is_store(folder):
         raise StoreError(f"{folder} is a live graph already; choose another folder")
+    if graph.weighted:
+        raise StoreError(
+            f"a live graph has no edge weights, and this graph has; leave {setting('edge_weight')} out in training"
+        )
     if graph.relations or graph.direction == "out":
         raise StoreError(
             f"a live graph has one relation, merged or in, and this graph has "

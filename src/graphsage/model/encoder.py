@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from graphsage.errors import ConfigError, at_least, one_of, setting
 from graphsage.kernels.neighborhood import Hoods, concatenated
-from graphsage.model.aggregators import aggregator_named, make_aggregator
+from graphsage.model.aggregators import AGGREGATORS, aggregator_named, make_aggregator
 from graphsage.model.layer import COMBINES, SageLayer
 
 NORMALIZES = ("every", "last", "never")
@@ -41,6 +41,8 @@ class EncoderConfig:
     adds is not zeroed."""
     relations: tuple[str, ...] = ()
     """Names of the relations, whose neighbors a layer aggregates separately; empty for a single one."""
+    weighted: bool = False
+    """Whether the mean over neighbors is weighted by the edges."""
     identity_dim: int = 0
     """Width of a learned vector for each node. Makes the model transductive: it knows only the nodes it trained on."""
 
@@ -50,6 +52,12 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         aggregator_named(self.aggregator)
+        if self.weighted and not aggregator_named(self.aggregator).reads_weights:
+            reading = " or ".join(name for name, each in AGGREGATORS.items() if each.reads_weights)
+            raise ConfigError(
+                f"{setting('aggregator', self.aggregator)} does not read edge weights; use {reading}, or leave "
+                f"{setting('edge_weight')} out"
+            )
         one_of("combine", self.combine, COMBINES)
         one_of("normalize", self.normalize, NORMALIZES)
         at_least(1, self, "num_layers", "depth", "hidden_dim")

@@ -21,12 +21,14 @@ from graphsage.kernels.neighborhood import (
     distinct,
     reindexed,
     related,
+    shares,
 )
 from graphsage.kernels.random import Stream, derive
 from graphsage.kernels.sample import sample_and_extend, sample_last_hop
 from graphsage.sampling.hidden import HiddenEdges, redraw_hidden
 
 LARGEST_SAMPLE = (1 << 15) - 1  # the slot of pool's winner has 16 bits
+TINY = 1e-30  # below all weights
 RELATION = 1 << 16  # relation r draws in iteration k under the keys of iteration k + r * RELATION
 Sizes = Sequence[int | tuple[int, ...]]
 """S_1..S_K, each a number, or one for each relation."""
@@ -105,6 +107,14 @@ class NeighborLists(Protocol):
     def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """The neighbors of `nodes` (R,) one after the other, and where each node's begin: (E,), (R + 1,)."""
 
+    def shares_of(self, nodes: Tensor) -> Tensor | None:
+        """The weights of these neighbors as shares of the sum of their row (E,); None without weights."""
+
+    @property
+    def places(self) -> tuple[Tensor, Tensor] | None:
+        """The numbers 0 .. E - 1 and the weights of the stored edges, in the order of `indices`; None without weights.
+        Lists with weights have a row for each node."""
+
 
 def sample_minibatch(
     graph: NeighborLists,
@@ -155,12 +165,17 @@ def _redrawn(
     rows, layers = targets, list[Hoods]()  # line 1: B^K
     for k in range(len(sample_sizes), 0, -1):  # line 2
         (size,), extend = sample_sizes[k - 1], k > 1  # `Minibatch.compact` forms B^0, where each node occurs once
-        below, keys, present, draw = _sampled(graph, rows, keys, k, size, extend)  # lines 3-5: B^k, then N_k(B^k)
+        below, keys, present, draw, weight = _sampled(graph, rows, keys, k, size, extend)  # 3-5: B^k, then N_k(B^k)
         if hidden is not None:
+            if weight is not None:
+                raise ConfigError("edges are hidden only in a graph without weights; leave the weights out")
             neighbors = below[len(rows) :].view(-1, size) if extend else below
             redraw_hidden(graph.csr_of(rows), rows, hidden, draw, neighbors, present)
             hidden = hidden.extended(size) if extend else hidden
-        hood = Consecutive(len(rows), size, present, draw) if extend else Dense(below, present, draw, rows)
+        if extend:
+            hood: Neighborhood = Consecutive(len(rows), size, present, draw, weight=weight)
+        else:
+            hood = Dense(below, present, draw, rows, weight)
         layers.insert(0, (hood,))
         rows = below
     return Minibatch(tuple(layers))
@@ -175,11 +190,11 @@ def _redrawn_relations(
         hoods, below, below_keys = list[Neighborhood](), [rows], [keys]
         start = len(rows)
         for r, (graph, size) in enumerate(zip(relations, sample_sizes[k - 1], strict=True)):
-            found, found_keys, present, draw = _sampled(graph, rows, keys, k + r * RELATION, size, extend=k > 1)
+            found, found_keys, present, draw, weight = _sampled(graph, rows, keys, k + r * RELATION, size, k > 1)
             if k == 1:
-                hoods.append(Dense(found, present, draw, rows))
+                hoods.append(Dense(found, present, draw, rows, weight))
                 continue
-            hoods.append(Consecutive(start, size, present, draw))
+            hoods.append(Consecutive(start, size, present, draw, weight=weight))
             below.append(found[len(rows) :])
             below_keys.append(found_keys[len(rows) :])
             start += len(below[-1])
@@ -193,42 +208,55 @@ def _reused(graph: NeighborLists, targets: Tensor, sample_sizes: Sequence[int], 
     """The released code's tree: hop j is drawn once, S_{K-j+1} from each node of hop j - 1, and serves every layer."""
     depth = len(sample_sizes)
     hops, hop_keys, starts = [targets], keys, [0, len(targets)]
-    present, draws = [], []
+    present, draws, weights = [], [], []
     for j, size in enumerate(reversed(sample_sizes)):
-        rows, extended_keys, has, draw = _sampled(graph, hops[j], hop_keys, depth - j, size)
+        rows, extended_keys, has, draw, weight = _sampled(graph, hops[j], hop_keys, depth - j, size)
         hops.append(rows[len(hops[j]) :])
         hop_keys = extended_keys[len(hops[j]) :]
         starts.append(starts[-1] + len(hops[-1]))
         present.append(has)
         draws.append(draw)
+        weights.append(weight)
 
     def hood(k: int, j: int) -> Neighborhood:
         """Of hop j in layer k: its neighbors are the next hop."""
         size = sample_sizes[depth - 1 - j]
         if k == 1:
-            return Dense(hops[j + 1].view(-1, size), present[j], draws[j], hops[j])
-        return Consecutive(starts[j + 1], size, present[j], draws[j], starts[j])
+            return Dense(hops[j + 1].view(-1, size), present[j], draws[j], hops[j], weights[j])
+        return Consecutive(starts[j + 1], size, present[j], draws[j], starts[j], weights[j])
 
     return Minibatch(tuple(tuple(hood(k, j) for j in range(depth - k + 1)) for k in range(1, depth + 1)))
 
 
 def _sampled(
     graph: NeighborLists, rows: Tensor, keys: Tensor, k: int, size: int, extend: bool = True
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """`rows` (R,), then `size` drawn neighbors of each; the keys of all; which rows have a neighbor; the draws' keys.
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
+    """`rows` (R,), then `size` drawn neighbors of each; the keys of all; which rows have a neighbor; the draws' keys;
+    the weights of the drawn neighbors as shares (R, size), if there are weights.
 
     Without `extend` the neighbors alone, (R, size), and no keys of theirs, which only a further hop needs.
     """
     indptr, indices, at = graph.csr_of(rows)
+    stored, weighted = indices, graph.places
+    if weighted is not None:
+        indices = weighted[0]  # draw places: a neighbor and its weight stand at the same one
     if extend:
         below, keys, present, draw = sample_and_extend(indptr, indices, at, keys, k, size)
     else:
         below, present, draw = sample_last_hop(indptr, indices, at, keys, k, size)
+    if weighted is not None:
+        places = below[len(rows) :].view(-1, size) if extend else below
+        places = torch.where(present[:, None], places, 0)
+        weight = weighted[1][places] if len(stored) else torch.zeros(places.shape, device=places.device)
+        drawn = stored[places].long() if len(stored) else places
+        drawn = torch.where(present[:, None], drawn, rows[:, None])
+        below = torch.cat([rows, drawn.flatten()]) if extend else drawn
+        return below, keys, present, draw, weight / weight.sum(dim=1, keepdim=True).clamp_min(TINY) * present[:, None]
     if at is not rows:  # a row without neighbors yields itself: as a node number, not as its row in the CSR
         drawn = below[len(rows) :].view(-1, size) if extend else below
         drawn = torch.where(present[:, None], drawn, rows[:, None])
         below = torch.cat([rows, drawn.flatten()]) if extend else drawn
-    return below, keys, present, draw
+    return below, keys, present, draw, None
 
 
 def whole_minibatch(
@@ -246,7 +274,7 @@ def whole_minibatch(
     rows, layers = targets, list[Hoods]()
     for k in range(depth, 0, -1):
         own = keys(rows, k)
-        whole = [Ragged(*relation.neighbors_of(rows), own, rows) for relation in graph.by_relation]
+        whole = [Ragged(*each.neighbors_of(rows), own, rows, each.shares_of(rows)) for each in graph.by_relation]
         layers.insert(0, (related(whole),))
         if k > 1:
             below, at = distinct(torch.cat([rows, *(hood.index for hood in whole)]), graph.num_nodes)
@@ -266,8 +294,11 @@ def whole_graph(graph: Graph, depth: int, keys: Tensor | int = 0) -> tuple[Hoods
     if isinstance(keys, int):
         keys = Stream(keys, "exact").keys(torch.arange(graph.num_nodes, device=graph.indptr.device))
     every, found = slice(0, graph.num_nodes), list[Hoods]()
-    lists = [(each.indices.long(), each.indptr) for each in graph.by_relation]
+    lists = [
+        (each.indices.long(), each.indptr, None if each.edge_weight is None else shares(each.edge_weight, each.indptr))
+        for each in graph.by_relation
+    ]
     for k in range(1, depth + 1):
         own = derive(keys, k)
-        found.append((related([Ragged(index, indptr, own, every) for index, indptr in lists]),))
+        found.append((related([Ragged(index, indptr, own, every, weight) for index, indptr, weight in lists]),))
     return tuple(found)

@@ -287,6 +287,36 @@ def _in_order(words: Iterable[str], name: str) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
+def read_edge_types(array: Any, name: str, known: Sequence[str] = ()) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    """The type of each edge as a number of the names, which are those `known` or the sorted ones of the column."""
+
+    def word(value: Any, row: int) -> str:
+        if values.missing(value):
+            raise CellError(name, row, "has no edge type; fill it, or leave the edge types out")
+        found = values.word(value, name, row, "an edge type")
+        if known and found not in known:
+            raise CellError(
+                name, row, f"has the edge type {shown(found)}, which the model does not know ({', '.join(known)})"
+            )
+        return found
+
+    words, rows = _distinct(array, name, word)
+    names = tuple(known) or tuple(sorted({*words}))
+    place = {each: number for number, each in enumerate(names)}
+    return np.array([place[each] for each in words], np.int64)[rows], names
+
+
+def read_weights(array: Any, name: str) -> npt.NDArray[np.float64]:
+    """Weights of edges: finite numbers from 0 on."""
+    found = values.numbers(number_cells(array), name)
+    odd = np.flatnonzero(~((found >= 0) & (found <= LARGEST_TARGET)))
+    if len(odd):
+        row = int(odd[0])
+        problem = "has no weight" if np.isnan(found[row]) else f"is {found[row]:g}"
+        raise CellError(name, row, f"{problem}; weights are finite numbers from 0, which means that there is no edge")
+    return found.astype(np.float64)
+
+
 def read_split(array: Any, name: str, codes: Mapping[str, int]) -> npt.NDArray[np.uint8]:
     """The code of train, val (valid, validation) or test in each row; of '' for an empty cell, which is in no part."""
 

@@ -4,7 +4,7 @@ Ids are strings or 64-bit integers, as the source holds them. The ids of edges a
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -98,13 +98,13 @@ def repeated_ids(place: Place, name: str, count: int, examples: Sequence[tuple[A
 
 @dataclass(frozen=True)
 class Edges:
-    """`pairs` (E, 2) of rows; `known` ids, added ones last; `dropped` edges; edge times of rows `kept`, if any."""
+    """`pairs` (E, 2) of rows; `known` ids, added ones last; `dropped` edges; Arrow `columns` of the rows `kept`."""
 
     pairs: npt.NDArray[np.int64]
     known: Any
     dropped: int
     kept: npt.NDArray[np.int64]
-    time: Any = None
+    columns: dict[str, Any] = field(default_factory=dict)
 
 
 def edge_batches(
@@ -125,7 +125,7 @@ def read_edges(
     ends: Ends,
     known: Any,
     unknown: str = "error",
-    time: str | None = None,
+    more: Sequence[str] = (),
     lacking: str | None = None,
 ) -> Edges:
     """`known` are the nodes' ids, an Arrow array; None takes the nodes from the edges, in order of appearance.
@@ -135,9 +135,8 @@ def read_edges(
     add = unknown == "add" or known is None
     pairs: list[npt.NDArray[np.int64]] = []
     kept: list[npt.NDArray[np.int64]] = []
-    times: list[Any] = []  # of the edges that are kept
+    columns: dict[str, list[Any]] = {name: [] for name in more}  # of the edges that are kept
     lost = UnknownNodes(table.place, ends)
-    more = [] if time is None else [time]
     kind = None if known is None else known.type
     for start, found, batch in edge_batches(table, ends, kind, *more, rows=_FEW, most=_MANY):
         if add:
@@ -149,14 +148,15 @@ def read_edges(
             sides = [(row, 0 if rows[row, 0] < 0 else 1) for row in bad[:EXAMPLES].tolist()]
             lost.add(len(bad), [(start + row, end, found[end][row].as_py()) for row, end in sides])
         pairs.append(rows if good.all() else rows[good])
-        if time is not None:
+        if more:
             kept.append(start + np.flatnonzero(good))
-            times.append(batch[time].filter(pa.array(good)))
+        for name, values in columns.items():
+            values.append(batch[name].filter(pa.array(good)))
     if unknown == "error":
         lost.refuse(lacking)
     empty = np.zeros((0, 2), np.int64)
-    when = None if time is None else pa.concat_arrays(times) if times else pa.array([], pa.int64())
-    return Edges(np.concatenate([empty, *pairs]), known, lost.edges, np.concatenate([empty[:, 0], *kept]), when)
+    read = {name: pa.concat_arrays(parts) if parts else pa.array([], pa.int64()) for name, parts in columns.items()}
+    return Edges(np.concatenate([empty, *pairs]), known, lost.edges, np.concatenate([empty[:, 0], *kept]), read)
 
 
 class UnknownNodes:

@@ -9,7 +9,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from graphsage.errors import ConfigError, DataError, setting
-from graphsage.tables.columns import Labels, TimeScale, read_labels, read_split, read_targets
+from graphsage.tables.columns import (
+    Labels,
+    TimeScale,
+    read_edge_types,
+    read_labels,
+    read_split,
+    read_targets,
+    read_weights,
+)
 from graphsage.tables.ids import Edges, node_ids, read_edges
 from graphsage.tables.messages import CellError, Place
 from graphsage.tables.source import Table, as_table
@@ -29,6 +37,9 @@ class ReadTables:
     split: npt.NDArray[np.uint8] | None = None
     time: npt.NDArray[np.int64] | None = None
     edge_time: npt.NDArray[np.int64] | None = None
+    edge_type: tuple[npt.NDArray[np.int64], tuple[str, ...]] | None = None
+    """A number for each edge, and the types' names."""
+    edge_weight: npt.NDArray[np.float64] | None = None
     scale: TimeScale | None = None
     remarks: tuple[str, ...] = ()
     """What may not be meant, one sentence each."""
@@ -50,10 +61,9 @@ def read_tables(spec: TableSpec, parts: Mapping[str, int], extra: Sequence[str] 
         known = node_ids(columns[spec.id], spec.id, nodes.place)
         if not len(known):
             raise DataError(f"{nodes} has no row; a graph needs at least one node")
-    if spec.edge_time is not None:
-        edges.need([spec.edge_time])
+    edges.need(spec.edge_columns)
     edges = edges.with_missing(spec.missing, ends)
-    found = read_edges(edges, ends, known, spec.unknown_nodes, spec.edge_time)
+    found = read_edges(edges, ends, known, spec.unknown_nodes, spec.edge_columns)
     if found.known is None:
         raise DataError(f"{edges} has no row; a graph needs at least one node")
     added = 0 if known is None else len(found.known) - len(known)
@@ -68,8 +78,7 @@ def read_tables(spec: TableSpec, parts: Mapping[str, int], extra: Sequence[str] 
     if nodes is not None:
         with nodes.place.naming():
             made = _roles(spec, columns, parts)
-    if found.time is not None and spec.edge_time is not None:
-        made["edge_time"] = _edge_time(edges, spec, found, made.get("scale"))
+    made |= edge_attributes(edges, spec, found, made.get("scale"))
     labels = made.get("labels")
     place = None if nodes is None else nodes.place
     remarks = [f"{place} {remark}" for remark in ([] if labels is None else labels.remarks)]
@@ -93,11 +102,28 @@ def _roles(spec: TableSpec, columns: dict[str, Any], parts: Mapping[str, int]) -
     return made
 
 
-def _edge_time(edges: Table, spec: TableSpec, found: Edges, scale: TimeScale | None) -> npt.NDArray[np.int64]:
-    name = spec.edge_time or ""
-    with edges.place.naming():
-        try:
-            scale = scale or TimeScale.of(found.time, name, spec.time_order)
-            return scale.read(found.time, name)
-        except CellError as error:  # count the edges that were dropped
-            raise CellError(name, int(found.kept[error.row]), error.problem) from None
+def edge_attributes(
+    table: Table, spec: TableSpec, found: Edges, scale: TimeScale | None = None, types: Sequence[str] = ()
+) -> dict[str, Any]:
+    """`edge_time`, `edge_type` and `edge_weight` of edges that were read, as far as `spec` names their columns. `types`
+    are the edge types that there may be; by default those of the column."""
+
+    def time(array: Any, name: str) -> npt.NDArray[np.int64]:
+        return (scale or TimeScale.of(array, name, spec.time_order)).read(array, name)
+
+    readers = {
+        "edge_time": time,
+        "edge_type": lambda array, name: read_edge_types(array, name, types),
+        "edge_weight": read_weights,
+    }
+    made: dict[str, Any] = {}
+    with table.place.naming():
+        for role, read in readers.items():
+            name = getattr(spec, role)
+            if name not in found.columns:
+                continue
+            try:
+                made[role] = read(found.columns[name], name)
+            except CellError as error:  # count the edges that were dropped
+                raise CellError(name, int(found.kept[error.row]), error.problem) from None
+    return made

@@ -28,6 +28,7 @@ _NEEDS = {
     "text_dim": "text",
     "text_model": "text",
 }
+EDGE_ROLES = ("edge_type", "edge_weight", "edge_time")
 FEATURES = ("text", "numeric", "log_numeric", "categorical", "dates", "vectors")
 
 
@@ -82,6 +83,10 @@ class TableSpec:
     """Column with the time at which a node appeared."""
     edge_time: str | None = None
     """Column with the time at which an edge appeared."""
+    edge_type: str | None = None
+    """Column with the type of an edge. Each type is a relation, whose neighbors get weights of their own."""
+    edge_weight: str | None = None
+    """Column with the weight of an edge: a number from 0, which means that there is no edge."""
     time_order: tuple[str, ...] = ()
     """Values of the time columns from the oldest to the newest, if they are names."""
     split_column: str | None = None
@@ -203,12 +208,19 @@ class TableSpec:
 
     def unused(self, nodes: "Table | None", edges: "Table", extra: Sequence[str] = ()) -> list[str]:
         """A sentence about the columns that have no role, if there are any."""
-        used: dict[Table, tuple[str | None, ...]] = {edges: (*self.ends(edges), self.edge_time)}
+        used: dict[Table, tuple[str | None, ...]] = {edges: (*self.ends(edges), *self.edge_columns)}
         if nodes is not None:
             used = {nodes: (*self.columns, *extra)} | used
         left = {table: [name for name in table.names if name not in names] for table, names in used.items()}
         shown = [f"{table}: {listed(names)}" for table, names in left.items() if names]
-        return [f"columns that are not used: {'; '.join(shown)}"] if shown else []
+        roles = [setting(role) for role in EDGE_ROLES if getattr(self, role) is None]
+        hint = f" ({', '.join(roles)} read columns of edges)" if left[edges] and roles else ""
+        return [f"columns that are not used: {'; '.join(shown)}{hint}"] if shown else []
+
+    @property
+    def edge_columns(self) -> tuple[str, ...]:
+        """Columns of the edge table that are named, besides the ends."""
+        return tuple(dict.fromkeys(name for role in EDGE_ROLES if (name := getattr(self, role)) is not None))
 
     def ends(self, edges: "Table") -> tuple[str, str]:
         """The names of the source and target columns."""

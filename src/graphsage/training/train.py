@@ -195,6 +195,10 @@ def set_up(
     config.sampling().sizes(len(graph.by_relation))  # refuses settings that do not fit the relations
     links = None
     if config.task == "links":
+        if graph.weighted:
+            raise ConfigError(
+                f"{setting('task', 'links')} does not read edge weights; leave {setting('edge_weight')} out"
+            )
         links = split_links(graph, config.link_split or "edges", chosen, config.seed)
     seen = training_graph(graph, chosen) if links is None else links.train.messages
     structure = _structure(config, graph)
@@ -261,7 +265,7 @@ def _capped_lists(run: Run, keep: bool | None, on_note: Callable[[str], None] | 
     model, here, data = run.model, run.graph, run.data
     limit, cap = model.sampling.max_degree, model.sampling.cap
     whole, capped = data.graph, data.capped
-    lists = Graph(here.indptr, here.indices, ids=here.ids, direction=here.direction, relations=here.relations)
+    lists = here.replace(features=None, labels=None, class_names=None, time=None, graph_number=None, edge_time=None)
     fits = bool(keep) or graph_bytes(lists) <= KEEP_BYTES
     if fits:
         whole, capped = lists, neighbor_lists(lists, model.sampling, model.seed)
@@ -341,7 +345,7 @@ def _new_model(
         in_dim += label_width(_vocabulary(seen, nodes)[1])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        settings = dataclasses.replace(config.encoder(), relations=tuple(seen.relations))
+        settings = dataclasses.replace(config.encoder(), relations=tuple(seen.relations), weighted=seen.weighted)
         encoder = Encoder(settings, in_dim, seen.num_nodes if config.identity_dim else None)
         head, names = None, seen.class_names
         links = None

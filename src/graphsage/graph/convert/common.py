@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from graphsage.errors import ConfigError, DataError, DataWarning
-from graphsage.graph.build import from_edges
+from graphsage.graph.build import from_edges, types_of
 from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.split import Split
 from graphsage.tables.spec import MERGED
@@ -48,8 +48,12 @@ def entries(graph: Graph) -> tuple[Tensor, Tensor]:
 
 def one_way(graph: Graph) -> Graph:
     """The lists that name each edge of a directed graph once."""
-    (lists,) = graph.edge_lists
-    return lists
+    if graph.weighted:
+        note_dropped("edge attributes", ["weight"])
+    if len(graph.edge_lists) == 1:
+        return graph.edge_lists[0]
+    note_dropped("edge types", types_of(graph), "; their edges are merged")
+    return graph.replace(relations={})
 
 
 def edges_once(graph: Graph) -> tuple[Tensor, Tensor, Tensor | None]:

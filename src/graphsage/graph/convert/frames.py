@@ -98,7 +98,17 @@ def graph_and_splits(
         for name in marks:
             columns[name] = TimeScale().read(read.columns[name], name)
     ids = NodeIds.from_arrays(id_arrays(read.edges.known))
-    graph = from_edges(read.edges.pairs, len(read.edges.known), ids=ids, direction=spec.direction, **columns)
+    kinds, types = read.edge_type or (None, None)
+    graph = from_edges(
+        read.edges.pairs,
+        len(read.edges.known),
+        ids=ids,
+        direction=spec.direction,
+        edge_weight=read.edge_weight,
+        edge_type=kinds,
+        edge_types=types,
+        **columns,
+    )
     return graph, {} if read.split is None else {"given": Split(torch.from_numpy(read.split))}
 
 

@@ -132,6 +132,11 @@ def _prepared(
             f"this model reads the known labels of neighbors ({setting('label_inputs', True)}), which inference in "
             "blocks does not; embed in memory, or train without"
         )
+    if opened.weighted or model.encoder.config.weighted:
+        raise DataError(
+            "the graph or the model has edge weights, which inference in blocks does not read; embed in memory, or "
+            f"train without {setting('edge_weight')}"
+        )
     if opened.relations or model.encoder.config.relations:
         raise DataError(
             "the graph or the model has several relations, which inference in blocks does not read; embed in memory, "

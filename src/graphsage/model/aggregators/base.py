@@ -18,6 +18,9 @@ class Aggregator(nn.Module):
     includes_self: ClassVar[bool] = False
     """True: the node is one of its own neighbors (Equation 2), and the layer does not concatenate it."""
 
+    reads_weights: ClassVar[bool] = False
+    """Whether `forward` reads the weights of the neighbors, `hood.weight`."""
+
     out_dim: int
 
     def __init__(self, in_dim: int, hidden_dim: int | None = None, depth: int = 1) -> None:

@@ -9,6 +9,7 @@ from graphsage.model.aggregators.base import Aggregator
 
 class MeanAggregator(Aggregator):
     reduction = "mean"
+    reads_weights = True
 
     def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
         return gather_mean(h, hood)  # MEAN({h_u, u in N(v)})

@@ -41,6 +41,7 @@ class MeanPoolAggregator(PoolAggregator):
     """The variant that the paper found no different: mean instead of max."""
 
     reduction = "mean"
+    reads_weights = True
 
     def forward(self, h: Tensor, hood: Neighborhood) -> Tensor:
         return gather_mean(self.message(h), hood)

@@ -119,8 +119,13 @@ class _View:
             before = torch.nn.functional.pad(kept.cumsum(0), (1, 0))  # kept edges before each one
             graph.indptr.copy_(before[full.indptr])
             graph.indices[: int(before[-1])] = full.indices[kept]
+            if graph.edge_weight is not None and full.edge_weight is not None:
+                graph.edge_weight[: int(before[-1])] = full.edge_weight[kept]
         self.epoch = epoch
 
     @staticmethod
     def _copied(graph: Graph) -> Graph:
-        return graph.replace(indptr=graph.indptr.clone(), indices=graph.indices.clone(), edge_time=None)
+        weight = None if graph.edge_weight is None else graph.edge_weight.clone()
+        return graph.replace(
+            indptr=graph.indptr.clone(), indices=graph.indices.clone(), edge_time=None, edge_weight=weight
+        )

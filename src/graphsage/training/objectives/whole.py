@@ -77,7 +77,9 @@ class WholeGraphs(Supervised):
         graph = self.data.capped
         place = torch.full((graph.num_nodes,), -1, dtype=torch.int64, device=nodes.device)
         place[nodes] = torch.arange(len(nodes), device=nodes.device)
-        whole = [Ragged(*lists.neighbors_of(nodes), nodes, nodes) for lists in graph.by_relation]
+        whole = [
+            Ragged(*lists.neighbors_of(nodes), nodes, nodes, lists.shares_of(nodes)) for lists in graph.by_relation
+        ]
         first = related(whole)
         above = related([replace(each, index=place[each.index], rows=slice(0, len(nodes))) for each in whole])
         depth = len(self.encoder.strategies)
