@@ -15,6 +15,7 @@ from graphsage.kernels.random import Stream
 from graphsage.sampling.minibatch import (
     LARGEST_SAMPLE,
     SamplingConfig,
+    Unweighted,
     sample_minibatch,
     whole_graph,
     whole_minibatch,
@@ -46,16 +47,11 @@ def trees(batch: Minibatch) -> list[object]:
     return [tree(len(batch.neighborhoods), row) for row in range(batch.neighborhoods[-1][0].num_rows)]
 
 
-class Renumbered:
+class Renumbered(Unweighted):
     """A graph whose `csr_of` returns a CSR of the asked nodes alone, as graphs under an overlay do."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.num_nodes, self.by_relation = graph, graph.num_nodes, (self,)
-
-    places = None
-
-    def shares_of(self, nodes: Tensor) -> None:
-        return None
 
     def csr_of(self, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         flat, offsets = self.graph.neighbors_of(nodes)

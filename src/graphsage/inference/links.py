@@ -31,7 +31,7 @@ from graphsage.kernels.random import Stream
 from graphsage.kernels.rows import scaled_rows
 from graphsage.model.links import HIDDEN, LinkHead
 from graphsage.sampling.hidden import EdgePlaces
-from graphsage.sampling.minibatch import sample_minibatch
+from graphsage.sampling.minibatch import Unweighted, sample_minibatch
 from graphsage.tables.ids import read_edges
 from graphsage.tables.source import as_table
 from graphsage.tables.spec import SOURCE, TARGET, guess
@@ -236,7 +236,7 @@ def evaluate_links(
 
 
 @dataclass(frozen=True, eq=False)
-class WithoutEdge:
+class WithoutEdge(Unweighted):
     """A view of a graph in which nodes a and b are not joined."""
 
     view: GraphView

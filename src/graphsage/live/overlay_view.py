@@ -16,6 +16,7 @@ from graphsage.features.structure import Structure
 from graphsage.graph.ids import IntArray
 from graphsage.kernels.neighborhood import Hoods, Minibatch, compact, each_relation, joined_rows, reindexed
 from graphsage.live.overlay import Overlay
+from graphsage.sampling.minibatch import Unweighted
 
 _SHIFT = 40
 _MASK = (1 << _SHIFT) - 1
@@ -29,7 +30,7 @@ class Target:
     row: int
 
 
-class OverlayView:
+class OverlayView(Unweighted):
     """A `GraphView` of the overlays of a micro-batch.
 
     `structure`: the features by edges that the model reads. `by_key`: lists are in the order of the nodes' keys (see
@@ -55,11 +56,6 @@ class OverlayView:
     @property
     def by_relation(self) -> "tuple[OverlayView]":
         return (self,)  # live graphs have one relation, without weights
-
-    places = None
-
-    def shares_of(self, nodes: Tensor) -> None:
-        return None
 
     def neighbors_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """Neighbors within the degree cap."""

@@ -116,6 +116,15 @@ class NeighborLists(Protocol):
         Lists with weights have a row for each node."""
 
 
+class Unweighted:
+    """What lists without weights say of them."""
+
+    places = None
+
+    def shares_of(self, nodes: Tensor) -> None:
+        return None
+
+
 def sample_minibatch(
     graph: NeighborLists,
     targets: Tensor,
