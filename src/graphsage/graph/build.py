@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphsage.errors import GraphError, one_of
+from graphsage.errors import GraphError, one_of, setting
 from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.kernels.csr import lists_of_codes, neighbor_lists
@@ -121,9 +121,13 @@ def with_nodes(
     _check_edges(pairs, n)
     old = edges_of(graph)
     if (edge_type is None) != (old.kinds is None) and len(pairs):
-        raise GraphError("the new edges must have types if the graph's edges have, and only then; pass edge_type")
+        raise GraphError(
+            f"the new edges must have types if the graph's edges have, and only then; pass {setting('edge_type')}"
+        )
     if (edge_weight is None) != (old.weight is None) and len(pairs):
-        raise GraphError("the new edges must have weights if the graph's edges have, and only then; pass edge_weight")
+        raise GraphError(
+            f"the new edges must have weights if the graph's edges have, and only then; pass {setting('edge_weight')}"
+        )
     kinds = old.kinds
     if kinds is not None:
         kinds = torch.cat([kinds, _types([] if edge_type is None else edge_type, len(pairs), old.types)[0]])
@@ -318,7 +322,9 @@ def _csr(edges: Edges, n: int, direction: str) -> tuple[Tensor, Tensor, Tensor |
 def _weights(values: Any, n: int) -> Tensor:
     tensor = _numbers(values, "edge_weight").double()
     if tensor.dim() != 1 or len(tensor) != n:
-        raise GraphError(f"edge_weight must hold one number for each of the {n} edges; got shape {tuple(tensor.shape)}")
+        raise GraphError(
+            f"{setting('edge_weight')} must hold one number for each of the {n} edges; got shape {tuple(tensor.shape)}"
+        )
     odd = torch.nonzero(~((tensor >= 0) & (tensor <= LARGEST_WEIGHT)))
     if len(odd):
         edge = int(odd[0, 0])
@@ -334,11 +340,13 @@ def _types(values: Any, n: int, known: Sequence[str] | None) -> tuple[Tensor, tu
     array: np.ndarray[Any, Any] = values.cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
     shape = array.shape
     if shape != (n,):
-        raise GraphError(f"edge_type must hold one type for each of the {n} edges; got shape {shape}")
+        raise GraphError(f"{setting('edge_type')} must hold one type for each of the {n} edges; got shape {shape}")
     if known is not None and (not n or array.dtype.kind in "iu"):
         odd = np.flatnonzero((array < 0) | (array >= len(known))) if n else np.zeros(0, np.int64)
         if len(odd):
-            raise GraphError(f"edge {odd[0]} has the type {array[odd[0]]}; edge_types has {len(known)} types")
+            raise GraphError(
+                f"edge {odd[0]} has the type {array[odd[0]]}; {setting('edge_types')} has {len(known)} types"
+            )
         return torch.from_numpy(array.astype(np.int64)), tuple(map(str, known))
     empty = np.flatnonzero([value is None or value != value or not str(value).strip() for value in array.tolist()])
     if len(empty):
