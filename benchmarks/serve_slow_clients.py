@@ -26,7 +26,7 @@ from typing import Any, cast
 
 import uvloop
 
-from benchmarks.serve_load import Tally, bodies, client, overload, phase, watch_health
+from benchmarks.serve_load import Tally, bodies, overload, phase, watch_health
 from benchmarks.serve_process import Connection, Server, quantiles, serving, surroundings, write_result
 from graphsage.serving.keys import FORMAT, Key
 
@@ -96,16 +96,31 @@ async def sit(server: Server) -> None:
 
 
 def flood(host: str, port: int, requests: list[bytes], on: Event) -> None:
-    """In a process of its own: while `on` is set, clients that ask again as soon as they are answered."""
+    """In a process of its own: while `on` is set, clients that keep their connections and ask again as soon as they are
+    answered."""
     server = Server(cast(Any, None), host, port)
 
-    async def burst() -> None:
-        until = time.perf_counter() + 0.5
-        await asyncio.gather(*(client(server, requests, Tally(), until, c * 31, 0.02) for c in range(FLOOD)))
+    async def burst(connections: list[Connection]) -> None:
+        until = time.perf_counter() + 0.2
+        await asyncio.gather(*(ask(each, place * 31, until) for place, each in enumerate(connections)))
 
-    while True:
-        on.wait()
-        uvloop.run(burst())
+    async def ask(connection: Connection, number: int, until: float) -> None:
+        while time.perf_counter() < until:
+            status, _ = await connection.ask(requests[number % len(requests)])
+            number += 7
+            if status == 429:
+                await asyncio.sleep(0.02)
+
+    async def phases() -> None:
+        while True:
+            await asyncio.to_thread(on.wait)
+            connections = [Connection(server) for _ in range(FLOOD)]
+            while on.is_set():
+                await burst(connections)
+            for each in connections:
+                each.close()
+
+    uvloop.run(phases())
 
 
 async def while_on(on: Event) -> None:

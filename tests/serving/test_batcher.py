@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphsage.live.change import Change, NodeChange
 from graphsage.serving import batcher
-from graphsage.serving.batcher import Job, NewNode
+from graphsage.serving.batcher import SHARE, Job, NewNode, Waiting
 from graphsage.serving.service import Service
 
 
@@ -86,3 +88,45 @@ def test_a_model_that_is_exchanged_while_features_are_made_makes_them_again(
     paused.going.set()
     assert asked.result(60).model is fresh
     assert fresh is not old
+
+
+SENDERS = st.sampled_from(["a", "b", "c", None])
+
+
+@given(st.lists(st.one_of(st.none(), st.tuples(SENDERS, st.integers(1, 12)))))
+def test_each_job_is_taken_once_in_its_senders_order_and_none_starves(
+    steps: list[tuple[str | None, int] | None],
+) -> None:
+    waiting, sent, taken = Waiting(16), list[Job](), list[Job]()
+    for step in [*steps, *[None] * len(steps)]:
+        if step is not None:
+            sent.append(Job([""] * step[1], sender=step[0]))
+            waiting.add(sent[-1])
+            continue
+        first = {job.sender: job for job in sent[::-1] if job not in taken}  # whose turn it is, for each sender
+        batch = waiting.take()
+        assert bool(batch) == bool(first)
+        assert sum(job.size for job in batch) <= 16
+        for sender in {job.sender for job in batch}:
+            mine = [job.size for job in batch if job.sender == sender]
+            assert len(mine) == 1 or sum(mine) <= SHARE or len({job.sender for job in sent}) < 3
+        if sum(min(job.size, 16) for job in first.values()) + SHARE * len(first) <= 16:
+            assert {*first.values()} <= {*batch}
+        taken += batch
+    assert not waiting
+    for sender in {job.sender for job in sent}:
+        assert [job for job in taken if job.sender == sender] == [job for job in sent if job.sender == sender]
+    assert len(taken) == len(sent)
+
+
+def test_a_sender_with_many_jobs_does_not_fill_the_batches_of_others() -> None:
+    waiting = Waiting(64)
+    many, one = [Job(["x"], sender="many") for _ in range(200)], Job(["x"], sender="one")
+    for job in many[:100]:
+        waiting.add(job)
+    assert len(waiting.take()) == 64  # alone
+    waiting.add(one)
+    assert waiting.take() == [*many[64 : 64 + SHARE], one]
+    assert len(waiting.take()) == SHARE  # the other may come again any moment
+    waiting._asked["one"] -= 2.0
+    assert len(waiting.take()) == 100 - 64 - 2 * SHARE

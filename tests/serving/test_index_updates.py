@@ -2,17 +2,21 @@
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from graphsage.errors import DamageError
 from graphsage.inference.nearest import NearestIndex
 from graphsage.live.change import Change, NodeChange
 from graphsage.serving import index
+from graphsage.serving.app import make_app
 from graphsage.serving.service import Service
-from small_service import NEW, N, eventually
+from graphsage.serving.settings import Settings
+from small_service import NEW, N, Small, eventually
 
 
 def found(client: TestClient, id: str, k: int = N + 5) -> dict[str, float]:
@@ -136,6 +140,58 @@ def test_updating_the_index_leaves_time_to_further_changes(
     service.updater._stop.set()
     service.updater._thread.join()
     assert bool(sum(each >= 0.02 for each in rested) > 3) == busy
+
+
+def test_a_build_does_not_keep_the_service_from_ending(
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, copied = threading.Event(), small.copy(tmp_path)
+
+    def endless(*_: Any, on_block: Any = None, **__: Any) -> None:
+        begun.set()
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            time.sleep(0.01)
+            if on_block is not None:
+                on_block(0, 1)
+
+    monkeypatch.setattr(index, "embed_exact", endless)
+    service = Service(copied.run, copied.graph, map_method="pca")
+    assert begun.wait(20)
+    began = time.monotonic()
+    service.close()
+    assert time.monotonic() - began < 10
+
+
+def test_an_index_that_cannot_be_built_is_not_said_to_be_coming(
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise DamageError("a block is damaged")
+
+    copied, build = small.copy(tmp_path), index.embed_everything
+    monkeypatch.setattr(index, "embed_everything", broken)
+    service = Service(copied.run, copied.graph, Settings(deadline=60.0))
+    try:
+        client = TestClient(make_app(service), raise_server_exceptions=False)
+
+        def said(method: str, path: str, body: Any = None) -> str:
+            answer = client.request(method, path, json=body)
+            assert answer.status_code == 503
+            return str(answer.json().get("detail") or answer.json()["status"])
+
+        eventually(lambda: "damaged" in service.updater.missing)
+        asked = [said("POST", "/v1/search", {"id": "node-1"}), said("GET", "/v1/map"), said("GET", "/readyz")]
+        assert asked == [
+            "the search index could not be built from the damaged live graph; see the log",
+            "the map could not be built from the damaged live graph; see the log",
+            "the search index could not be built from the damaged live graph; see the log",
+        ]
+        monkeypatch.setattr(index, "embed_everything", build)
+        eventually(service.updater.caught_up)
+        assert client.post("/v1/search", json={"id": "node-1"}).status_code == 200
+    finally:
+        service.close()
 
 
 def test_a_node_whose_vector_overflows_does_not_hold_up_the_others(client: TestClient, service: Service) -> None:

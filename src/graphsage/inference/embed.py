@@ -272,6 +272,7 @@ class _ExactRun:
                 first_pass.for_neighbors(h, once[start : start + step])
                 first_pass.for_itself(h, out[start : start + step])
                 del h  # before the next block is read
+                count.add(0)
         from_features, relations = once is None and below is None, graph.by_relation
         degrees = torch.stack([each.degrees for each in relations]).sum(dim=0) if graph.relations else graph.degrees
         for start, stop in self._blocks(degrees, k, from_features=from_features):

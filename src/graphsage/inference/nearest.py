@@ -1,6 +1,6 @@
 """Nearest vectors by cosine: exact up to a number of rows, an HNSW index (faiss) with measured recall above it."""
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ Places = npt.NDArray[np.int64]
 EXACT_UP_TO = 100_000
 PROBES = 200  # queries on which the recall is measured
 _K = 10
+_SLICE = 2000  # vectors that are added to an HNSW index at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,10 @@ class NearestIndex:
     recall: float = 1.0
 
     @staticmethod
-    def build(z: Vectors, exact_up_to: int = EXACT_UP_TO) -> "NearestIndex":
+    def build(
+        z: Vectors, exact_up_to: int = EXACT_UP_TO, on_slice: Callable[[], None] = lambda: None
+    ) -> "NearestIndex":
+        """`on_slice` is called often during a long build; what it raises ends the build."""
         exact = NearestIndex(normalized(z))
         if len(z) <= exact_up_to:
             return exact
@@ -37,7 +41,9 @@ class NearestIndex:
             ) from None
         index = faiss.IndexHNSWFlat(z.shape[1], 32, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction, index.hnsw.efSearch = 100, 128
-        index.add(exact.unit)
+        for start in range(0, len(z), _SLICE):
+            on_slice()
+            index.add(exact.unit[start : start + _SLICE])
         made = replace(exact, approximate=index)
         return replace(made, recall=made.measured_recall())
 

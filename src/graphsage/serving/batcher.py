@@ -1,9 +1,14 @@
-"""Micro-batches: one thread computes waiting requests together. It never delays a request to fill a batch."""
+"""Micro-batches: one thread computes waiting requests together. It never delays a request to fill a batch.
+
+While several senders ask, a batch takes from each in turn, and few nodes from each. So none waits for whole batches of
+another one.
+"""
 
 import math
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -21,6 +26,9 @@ from graphsage.live.store import LiveGraph, Version
 from graphsage.serving.answers import Problem, retry
 from graphsage.serving.metrics import Metrics
 from graphsage.serving.served_model import ServedModel
+
+SHARE = 4  # nodes of a sender in a batch while there are others
+_RECENT = 1.0  # seconds that a sender counts after its last request
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +62,8 @@ class Job:
     predict: bool = False
     model: ServedModel | None = None
     """The model of a search index, if it is not the one in service."""
+    sender: str | None = None
+    """Name of the key that asks, empty without keys; None for work in the background."""
     look: Callable[[Overlay, ServedModel], Any] | None = None
     """Reads more of the state of the graph that the nodes are embedded from."""
     done: "Future[Answer]" = field(default_factory=Future)
@@ -61,6 +71,44 @@ class Job:
     @property
     def size(self) -> int:
         return len(self.ids) + len(self.nodes)
+
+
+class Waiting:
+    """Jobs by sender. `batch` is the most nodes taken at once, unless the first job has more."""
+
+    def __init__(self, batch: int) -> None:
+        self._batch = batch
+        self._jobs: dict[str | None, deque[Job]] = {}  # the sender whose turn is next comes first
+        self._asked: dict[str, float] = {}  # when each sender last asked
+
+    def add(self, job: Job) -> None:
+        self._jobs.setdefault(job.sender, deque()).append(job)
+        if job.sender is not None:
+            self._asked[job.sender] = time.monotonic()
+
+    def __bool__(self) -> bool:
+        return bool(self._jobs)
+
+    def take(self) -> list[Job]:
+        """The next batch."""
+        if len(self._asked) > 1:
+            since = time.monotonic() - _RECENT
+            self._asked = {sender: at for sender, at in self._asked.items() if at > since}
+        share = SHARE if len(self._asked) > 1 else self._batch
+        taken: list[Job] = []
+        room = self._batch
+        for sender in list(self._jobs):
+            mine, left = self._jobs[sender], share
+            if taken and mine[0].size > room:
+                break  # its turn is next
+            del self._jobs[sender]
+            while mine and (not taken or mine[0].size <= room) and (left == share or mine[0].size <= left):
+                taken.append(mine.popleft())
+                room -= taken[-1].size
+                left -= taken[-1].size
+            if mine:
+                self._jobs[sender] = mine
+        return taken
 
 
 class Batcher:
@@ -80,27 +128,19 @@ class Batcher:
         self._thread.join()
 
     def _work(self) -> None:
-        left: Job | None = None
+        waiting, closed = Waiting(self._batch), False
         while True:
-            first = left or self._queue.get()
-            left = None
-            if first is None:
-                return
-            jobs, size, stop = [first], first.size, False
-            while size < self._batch and not self._queue.empty():
+            while not closed and (not waiting or not self._queue.empty()):
                 job = self._queue.get()
                 if job is None:
-                    stop = True
-                    break
-                if size + job.size > self._batch:
-                    left = job
-                    break
-                jobs.append(job)
-                size += job.size
+                    closed = True
+                else:
+                    waiting.add(job)
+            jobs = waiting.take()
+            if not jobs:
+                return
             for model in {id(job.model): job.model for job in jobs}.values():
                 self._compute([job for job in jobs if job.model is model], model)
-            if stop:
-                return
 
     def _compute(self, jobs: list[Job], other: ServedModel | None) -> None:
         good, now = [], time.monotonic()

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from graphsage.errors import DataError, GraphSageError
+from graphsage.errors import DamageError, DataError, GraphSageError
 from graphsage.features.known_labels import label_features
 from graphsage.inference.embed import embed_exact, kept_features
 from graphsage.inference.model import input_tables
@@ -133,6 +133,10 @@ class _Built:
     changed: dict[str, None]
 
 
+class _Stopped(Exception):
+    """The service ends."""
+
+
 class IndexUpdater:
     """`index` and `map` belong to the model `of`; all three are None until the first build."""
 
@@ -152,6 +156,8 @@ class IndexUpdater:
         self.map: NodeMap | None = None
         self.of: ServedModel | None = None
         self.trouble = ""
+        self.missing = "is being built"
+        """Why there is no index or map, if there is none."""
         self._touched: dict[str, None] = {}
         self._late: dict[str, None] = {}  # changed since a build began
         self._building: Future[_Built | None] | None = None
@@ -218,19 +224,32 @@ class IndexUpdater:
         """Build, where needed, in another thread, so that changes still reach the present index and map meanwhile."""
         if self._building is not None and self._building.done():
             done, self._building = self._building, None
-            self._take(done.result())
+            try:
+                self._take(done.result())
+            except Exception as error:
+                damaged = isinstance(error, DamageError)
+                self.missing = (
+                    "could not be built" + (" from the damaged live graph" if damaged else "") + "; see the log"
+                )
+                raise
         if self._building is None and self._needs_building():
             with self._guard:
                 self._late = dict(self._touched)
                 self._building = self._builder.submit(self._build)
 
+    def _go_on(self) -> None:
+        """Called often during a build, so that it does not keep a service from ending."""
+        if self._stop.is_set():
+            raise _Stopped
+
     def _build(self) -> _Built | None:
         began, model = time.monotonic(), self._model()
         overlay, _ = self._live.frozen()
-        ids, z, colors = embed_everything(overlay, model, self._stop)
-        if self._stop.is_set():
+        try:
+            ids, z, colors = embed_everything(overlay, model, self._go_on)
+            index = SearchIndex(ids, NearestIndex.build(z, self._settings.exact_up_to, self._go_on))
+        except _Stopped:
             return None
-        index = SearchIndex(ids, NearestIndex.build(z, self._settings.exact_up_to))
         self._rested = time.monotonic() + _REST * (time.monotonic() - began)
         if self.map is not None and self.of is model:
             return _Built(model, index, colors, None, {})
@@ -360,9 +379,10 @@ def _labels(overlay: Overlay, _: ServedModel, ids: list[str]) -> list[int | tupl
 
 @torch.no_grad()
 def embed_everything(
-    overlay: Overlay, model: ServedModel, stop: threading.Event
+    overlay: Overlay, model: ServedModel, go_on: Callable[[], None] = lambda: None
 ) -> tuple[tuple[str, ...], Vectors, "np.ndarray[tuple[int], np.dtype[np.uint16]]"]:
-    """Ids, z and colors of all nodes. Exact inference runs layer by layer, which may change the last bits of z."""
+    """Ids, z and colors of all nodes. Exact inference runs layer by layer, which may change the last bits of z. `go_on`
+    is called often; what it raises ends the work."""
     made = whole(overlay)
     encoder, labels = model.encoder, made.graph.labels
     if encoder.inference == "exact":
@@ -370,14 +390,14 @@ def embed_everything(
         if encoder.label_classes is not None:
             known = made.graph.labeled(torch.arange(made.graph.num_nodes))
             tables.append(label_features(labels, known, made.graph.num_nodes, encoder.label_classes))
-        z = embed_exact(encoder.encoder, within_cap(overlay, made), tables, seed=encoder.seed)
+        capped = within_cap(overlay, made)
+        z = embed_exact(encoder.encoder, capped, tables, seed=encoder.seed, on_block=lambda *_: go_on())
         if encoder.keep_features:
             z = torch.cat([z, kept_features(encoder.encoder, tables, torch.arange(len(z)))], dim=1)
     else:
         parts = []
         for start in range(0, len(made.rows), 256):
-            if stop.is_set():
-                break
+            go_on()
             parts.append(encoder.embed([Target(overlay, row) for row in made.rows[start : start + 256].tolist()]))
         z = torch.cat(parts) if parts else torch.zeros(0, encoder.dim)
     z = z.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)  # overflowed vectors; requests for them get an error

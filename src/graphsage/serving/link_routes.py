@@ -20,7 +20,7 @@ from graphsage.model.links import LinkHead
 from graphsage.serving import schemas
 from graphsage.serving.answers import JsonRoute, Problem, graph_version, json_response, retry, stamp
 from graphsage.serving.index import SearchIndex
-from graphsage.serving.routes import compute, service_of
+from graphsage.serving.routes import compute, sender_of, service_of
 from graphsage.serving.served_model import ServedModel, recommends
 from graphsage.serving.service import Service
 
@@ -41,7 +41,7 @@ async def recommend(request: Request, body: schemas.RecommendRequest) -> Respons
         raise Problem(422, "give either id or node")
     index, model = service.updater.searched
     if index is None or model is None:
-        raise retry(503, "the search index is being built")
+        raise retry(503, f"the search index {service.updater.missing}")
     head = _head(model)
     if not recommends(head) or service.live.direction != "merged":
         raise Problem(
@@ -51,7 +51,8 @@ async def recommend(request: Request, body: schemas.RecommendRequest) -> Respons
         )
     nodes = [] if body.node is None else [body.node]
     asked = [] if body.id is None else [body.id]
-    answer = await compute(service, asked, nodes, model=model, look=partial(_linked, id=body.id))
+    look, sender = partial(_linked, id=body.id), sender_of(request)
+    answer = await compute(service, asked, nodes, model=model, look=look, sender=sender)
     known = set(answer.seen if body.node is None else body.node.edges)
     query = _query(head, answer.z[:, : model.encoder.encoder.config.dim])
     found = await run_in_threadpool(_unlinked, service.live, index, query, body.k, body.id, known)

@@ -8,6 +8,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
+from random import uniform
 from typing import Any
 
 from graphsage.serving.answers import AT_THE_LIMIT, Problem, problem_body
@@ -26,6 +27,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _log = logging.getLogger("graphsage.serving")
 HEALTH = ("/healthz", "/readyz")
 INGEST = "/v1/ingest"  # its body is streamed
+_CROWDED = (0.2, 0.6)  # seconds, at random, until a key that has all of its places gets 429
 _PAUSE = 30.0  # seconds between two parts of a streamed body
 _READS = ("/v1/embed", "/v1/predict", "/v1/search", "/v1/recommend", "/v1/score")  # POST without changes
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -95,8 +97,13 @@ class Gate:
                     await self._app(scope, _in_time(receive), send)
                 return
             self._check_length(scope)
+            most = (self._settings.max_waiting + 1) // 2 if self.keys.several else None
+            if most is not None and self._working[sender] >= most:
+                self.turned_away()
+                await asyncio.sleep(uniform(*_CROWDED))  # else it would ask again at once, and keep the parser busy
+                raise AT_THE_LIMIT
             body = await self._arrived(sender, receive)
-            with self._place(sender, (self._settings.max_waiting + 1) // 2 if self.keys.several else None):
+            with self._place(sender, most):
                 await self._app(scope, _replay(body, receive), send)
         except Problem as problem:
             await _answer(send, problem, seen_of(scope))

@@ -55,6 +55,11 @@ def service_of(request: Request) -> Service:
     return service
 
 
+def sender_of(request: Request) -> str:
+    """The name of the key of a request; empty without keys."""
+    return seen_of(request.scope).key or ""
+
+
 async def compute(
     service: Service,
     ids: Sequence[str],
@@ -62,7 +67,9 @@ async def compute(
     predict: bool = False,
     model: ServedModel | None = None,
     look: Callable[[Overlay, ServedModel], Any] | None = None,
+    sender: str = "",
 ) -> Answer:
+    """Embed nodes. `sender` is the name of the key that asks (`sender_of`), for a fair order."""
     total = len(ids) + len(nodes)
     if not total:
         raise Problem(422, "give ids, nodes or both")
@@ -71,7 +78,7 @@ async def compute(
     _check_edges(service, nodes)
     sent = [NewNode(n.id, n.attributes, n.features, n.edges) for n in nodes]
     deadline = time.monotonic() + service.settings.deadline
-    future = asyncio.wrap_future(service.batcher.submit(Job(ids, sent, deadline, predict, model, look)))
+    future = asyncio.wrap_future(service.batcher.submit(Job(ids, sent, deadline, predict, model, sender, look)))
     try:
         async with asyncio.timeout(service.settings.deadline + 1):
             return await future
@@ -89,7 +96,7 @@ def _check_edges(service: Service, nodes: Sequence[schemas.NodeFields]) -> None:
 @reads.post("/v1/embed", response_model=schemas.Embeddings)
 async def embed(request: Request, body: schemas.EmbedRequest) -> Response:
     """Embeddings of stored nodes and of new nodes in the request."""
-    answer = await compute(service_of(request), body.ids, body.nodes)
+    answer = await compute(service_of(request), body.ids, body.nodes, sender=sender_of(request))
     names = [*body.ids, *(node.id for node in body.nodes)]
     rows = vectors(answer.z, body.encoding)
     results = [{"id": name, "embedding": row} for name, row in zip(names, rows, strict=True)]
@@ -102,7 +109,7 @@ async def predict(request: Request, body: schemas.PredictRequest) -> Response:
     service = service_of(request)
     if not service.model.predicts:
         raise Problem(409, "the model was trained without labels and predicts nothing")
-    answer = await compute(service, body.ids, body.nodes, predict=True)
+    answer = await compute(service, body.ids, body.nodes, predict=True, sender=sender_of(request))
     if answer.outputs is None:
         raise retry(503, "the model was just replaced; try again")
     names = [*body.ids, *(node.id for node in body.nodes)]
@@ -118,9 +125,10 @@ async def search(request: Request, body: schemas.SearchRequest) -> Response:
         raise Problem(422, "give either id or node")
     index, model = service.updater.searched
     if index is None or model is None:
-        raise retry(503, "the search index is being built")
+        raise retry(503, f"the search index {service.updater.missing}")
     nodes = [] if body.node is None else [body.node]
-    answer = await compute(service, [] if body.id is None else [body.id], nodes, model=model)
+    ids = [] if body.id is None else [body.id]
+    answer = await compute(service, ids, nodes, model=model, sender=sender_of(request))
     found = await run_in_threadpool(_search, service.live, index, answer.z[0].numpy(), body.k, body.id)
     results = [{"id": name, "cosine": cosine} for name, cosine in found]
     return json_response({**stamp(answer), "recall": index.recall, "results": results})
@@ -143,7 +151,7 @@ async def node(request: Request, id: NodeId, neighbors: Annotated[int, Query(ge=
     """Attributes, neighbors and prediction of a node."""
     service = service_of(request)
     look = partial(_described, id=id, neighbors=neighbors)
-    answer = await compute(service, [id], [], service.model.predicts, look=look)
+    answer = await compute(service, [id], [], service.model.predicts, look=look, sender=sender_of(request))
     state, described = answer.seen
     p = None if answer.outputs is None else answer.model.prediction(answer.outputs[0])
     content = {**stamp(answer), **described, "prediction": p}
@@ -280,7 +288,7 @@ async def readyz(request: Request) -> Response:
     """Whether the search index and the map are built."""
     service = service_of(request)
     ready = service.updater.index is not None
-    status = {"status": "ready" if ready else "building the search index"}
+    status = {"status": "ready" if ready else f"the search index {service.updater.missing}"}
     if service.scrubber.damage:
         status["trouble"] = "files of the live graph are damaged; see the log"
     elif service.updater.trouble:
@@ -337,9 +345,10 @@ async def stats(request: Request) -> Response:
 @admin.get("/v1/map", response_class=Response, responses=_PACKED)
 async def map_points(request: Request) -> Response:
     """All points of the map, packed; see docs/serving.md for the layout."""
-    drawn = service_of(request).updater.map
+    updater = service_of(request).updater
+    drawn = updater.map
     if drawn is None:
-        raise retry(503, "the map is being drawn")
+        raise retry(503, f"the map {updater.missing}")
     return Response(
         await run_in_threadpool(drawn.packed),
         media_type="application/octet-stream",
@@ -350,9 +359,10 @@ async def map_points(request: Request) -> Response:
 @admin.get("/v1/map/changes", response_model=schemas.MapChanges)
 async def map_changes(request: Request, since: Annotated[int, Query(ge=0, le=2**53)] = 0) -> Response:
     """Points that were added, moved or deleted after change number `since`."""
-    drawn = service_of(request).updater.map
+    updater = service_of(request).updater
+    drawn = updater.map
     if drawn is None:
-        raise retry(503, "the map is being drawn")
+        raise retry(503, f"the map {updater.missing}")
     facts = {"classes": list(drawn.classes), "method": drawn.method, "coming": drawn.coming}
     return json_response({**drawn.since(since), **facts})
 
