@@ -291,3 +291,19 @@ def test_progress_tells_what_is_read(tmp_path: Path) -> None:
     assert seen[0] == ("reading nodes", 3, None)
     assert ("reading edges", 2, None) in seen
     assert seen[-1] == ("sorting edges", 3, 3)
+
+
+def test_numbers_to_predict_are_the_same_in_memory_and_in_batches(tmp_path: Path) -> None:
+    nodes = {"id": list("abcd"), "price": ["1.5", "", "2e3", "7"], "rent": [None, None, 1, -2], "v": [[1.0]] * 4}
+    in_batches(tmp_path / "n.arrow", nodes, 2)
+    edges = write_table(tmp_path / "e.parquet", {"source": ["a", "b"], "target": ["b", "c"]})
+    spec = TableSpec(nodes=tmp_path / "n.arrow", edges=edges, label="price,rent", label_type="number", vectors="v")
+    in_memory(spec, tmp_path / "memory")
+    build_large(spec, tmp_path / "disk", memory=MEMORY)
+    folders_equal(tmp_path / "memory", tmp_path / "disk")
+    in_batches(tmp_path / "n.arrow", nodes | {"rent": [None] * 4}, 2)
+    with pytest.raises(DataError, match="column 'rent' has no number in any row"):
+        build_large(spec, tmp_path / "none", memory=MEMORY)
+    in_batches(tmp_path / "n.arrow", nodes | {"price": ["1", "2", "3", "many"]}, 2)
+    with pytest.raises(DataError, match="'price' row 4"):
+        build_large(spec, tmp_path / "text", memory=MEMORY)

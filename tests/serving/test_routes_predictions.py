@@ -68,12 +68,15 @@ def test_numbers_are_predicted_by_name_in_their_units(tmp_path: Path) -> None:
         node = client.get("/v1/nodes/node-3").json()
         assert node["prediction"]["values"] == values[0]
         assert node["label"] is None
+        assert node["targets"] == {"price": 3000.0, "rent": None}
         about = client.get("/v1/model").json()
         assert (about["classes"], about["targets"], about["multilabel"]) == ([], ["price", "rent"], False)
         refused = client.put("/v1/nodes/new", json={"attributes": NEW["attributes"], "label": "price"})
         assert refused.status_code == 422
         assert client.put("/v1/nodes/new", json={"attributes": NEW["attributes"], "edges": ["node-1"]}).is_success
-        assert "values" in client.get("/v1/nodes/new").json()["prediction"]
+        arrived = client.get("/v1/nodes/new").json()
+        assert "values" in arrived["prediction"]
+        assert arrived["targets"] is None
 
 
 def test_stored_targets_outlive_a_compaction(tmp_path: Path) -> None:

@@ -22,7 +22,15 @@ from graphsage.graph.external.size import shown_size
 from graphsage.graph.split import TRAIN
 from graphsage.graph.storage import is_graph_folder, write_about
 from graphsage.tables import values
-from graphsage.tables.columns import Classes, cells, has_several, is_list, read_split
+from graphsage.tables.columns import (
+    Classes,
+    cells,
+    has_several,
+    is_list,
+    read_split,
+    refuse_empty_targets,
+    target_numbers,
+)
 from graphsage.tables.ids import EXAMPLES, UnknownNodes, edge_batches, id_arrays, ids, repeated_ids
 from graphsage.tables.messages import CellError, Place
 from graphsage.tables.source import Table, as_table
@@ -89,8 +97,6 @@ def _check(spec: TableSpec, memory: int, feature_type: str) -> None:
         raise ConfigError("sparse .npz files are not read from disk in pieces; give a .npy file or a column of lists")
     if spec.label_type == "labels":
         raise ConfigError("many labels need memory for all of them; graphs larger than memory have one class a node")
-    if spec.label_type == "number":
-        raise ConfigError("numbers to predict are not read from tables larger than memory; build in memory")
     if spec.unknown_nodes == "add" and spec.nodes is not None:
         raise ConfigError(
             f"{setting('unknown_nodes', 'add')}: the added nodes would have no columns; "
@@ -134,7 +140,7 @@ class _Build:
             if self.spec.unknown_nodes == "error":
                 self.unknown.refuse()
             self.stored = sort.write(self.folder, lambda done, of: self.report("sorting edges", done, of))
-        if self.class_names is not None:
+        if self.class_names is not None and self.spec.label_type != "number":
             self._number_classes()
         about = {
             "nodes": self.n,
@@ -168,7 +174,9 @@ class _Build:
         self.remarks += spec.unused(table, self.edges)
         table = table.with_missing(spec.missing, (spec.id,))
         files = {name: RowFile(Path(name)) for name in spec.vectors if is_vector_file(name)}
-        classes = None if spec.label is None else Classes(spec.label, spec.label_type is not None)
+        targets = spec.label_columns if spec.label_type == "number" else ()
+        known = np.zeros(len(targets), bool)
+        classes = None if spec.label is None or targets else Classes(spec.label, spec.label_type is not None)
         trains = False
         for batch in table.batches([name for name in dict.fromkeys(spec.columns) if name not in files]):
             with table.place.naming(self.n):
@@ -176,6 +184,10 @@ class _Build:
                 self._write_ids(found)
                 if classes is not None:
                     self._write("labels", self._codes(classes, batch[classes.name]), np.int64)
+                if targets:
+                    numbers = np.stack([target_numbers(batch[name], name) for name in targets], axis=1)
+                    self._write("labels", numbers, np.float64)
+                    known |= ~np.isnan(numbers).all(axis=0)
                 if spec.split_column is not None:
                     parts = read_split(batch[spec.split_column], spec.split_column, SPLIT_CODES)
                     self._write("split-given", parts, np.uint8)
@@ -198,6 +210,9 @@ class _Build:
             if classes is not None:
                 self.class_names, self._class_of = classes.numbering()
                 self.remarks += [f"{table} {remark}" for remark in classes.remarks]
+            if targets:
+                refuse_empty_targets(targets, known)
+                self.class_names = targets
 
     def _codes(self, classes: Classes, array: Any) -> Array:
         words = pc.utf8_trim_whitespace(array) if pa.types.is_large_string(array.type) else None

@@ -165,6 +165,14 @@ class Generation:
             return None
         return tuple(torch.nonzero(labels[row]).flatten().tolist()) if labels.dim() == 2 else int(labels[row])
 
+    def targets_of(self, row: int) -> tuple[float, ...] | None:
+        """The numbers of a node that a regression predicts, NaN for unknown ones; None if the graph has none."""
+        labels = self.graph.labels
+        if labels is None or not self.graph.regression:
+            return None
+        self._check("graph/labels.npy", labels, row, row + 1)
+        return tuple(labels[row].tolist())
+
     def feature_rows(self, rows: IntArray) -> Tensor:
         """x_v of `rows`, (R, D) float32. Rows beyond the generation are filled with anything."""
         table = self.graph.features

@@ -4,6 +4,7 @@ The base is a generation or, for a new node of a request, the overlay of the liv
 of the base; a deleted node keeps an empty row until the next generation.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -105,6 +106,15 @@ class Overlay:
         if self.below is not None:
             return self.below.label_of(row)
         return self.base.label_of(row) if row < self.base.num_nodes else None
+
+    def targets_of(self, row: int) -> dict[str, float | None] | None:
+        """The numbers of a node that a regression predicts, by name, None for unknown; None if the graph has none, and
+        for a node that arrived later."""
+        found = self.base.targets_of(row) if row < self.base.num_nodes else None
+        if found is None:
+            return None
+        names = self.base.graph.class_names or tuple(map(str, range(len(found))))
+        return {name: None if math.isnan(value) else value for name, value in zip(names, found, strict=True)}
 
     def feature_rows(self, rows: IntArray) -> Tensor:
         """x_v of `rows`, (R, D) float32; anything for rows that do not exist."""

@@ -151,6 +151,7 @@ class NodeInfo:
     degree: int
     neighbors: list[str]
     prediction: dict[str, Any] | None = field(default=None)
+    targets: dict[str, float | None] | None = None
 
 
 class Client:

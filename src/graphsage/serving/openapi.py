@@ -79,6 +79,7 @@ EXAMPLES: dict[str, Any] = {
         "id": "pythag",
         "attributes": {"comment": "The Pythagorean theorem."},
         "label": "algebra",
+        "targets": None,
         "degree": 12,
         "neighbors": ["zaddcl"],
         "prediction": {"class": "algebra", "probability": 0.9, "probabilities": _CLASSES},

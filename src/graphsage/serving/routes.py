@@ -171,6 +171,7 @@ def _described(overlay: Overlay, model: ServedModel, id: str, neighbors: int) ->
         "id": id,
         "attributes": overlay.attributes_of(row),
         "label": label_names(overlay.label_of(row), overlay.base.graph.class_names or model.classes),
+        "targets": overlay.targets_of(row),
         "degree": len(around),
         "neighbors": [overlay.id_of(other) for other in around[:neighbors].tolist()],
     }

@@ -223,6 +223,9 @@ class NodeAnswer(Answer):
     id: str
     attributes: dict[str, Any]
     label: str | list[str] | None
+    targets: dict[str, float | None] | None = Field(
+        None, description="Of a graph for regression: the stored numbers by name, null for an unknown one."
+    )
     degree: int
     neighbors: list[str]
     prediction: ClassPrediction | LabelsPrediction | NumbersPrediction | None = Field(

@@ -185,14 +185,20 @@ def read_labels(array: Any, name: str, separator: str = ";", label_type: str | N
 
 def read_targets(columns: Mapping[str, Any]) -> Labels:
     """Numbers to predict, one column for each target. A missing cell is unknown."""
-    table = [_target(array, name) for name, array in columns.items()]
-    return Labels(np.stack(table, axis=1), tuple(columns))
+    table = np.stack([target_numbers(array, name) for name, array in columns.items()], axis=1)
+    refuse_empty_targets(tuple(columns), np.asarray(~np.isnan(table).all(axis=0)))
+    return Labels(table, tuple(columns))
 
 
-def _target(array: Any, name: str) -> npt.NDArray[np.float64]:
+def refuse_empty_targets(names: Sequence[str], known: npt.NDArray[np.bool_]) -> None:
+    """`known` (T,) says which columns have a number in any row."""
+    if not known.all():
+        raise DataError(f"column {names[int(known.argmin())]!r} has no number in any row; choose another label")
+
+
+def target_numbers(array: Any, name: str) -> npt.NDArray[np.float64]:
+    """Numbers to predict of some rows, NaN where a cell is missing."""
     found = values.numbers(number_cells(array), name, "regression predicts columns of numbers only")
-    if np.isnan(found).all():
-        raise DataError(f"column {name!r} has no number in any row; choose another label")
     large = np.flatnonzero(np.abs(found) > LARGEST_TARGET)
     if len(large):
         row = int(large[0])

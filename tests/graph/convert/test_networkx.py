@@ -6,6 +6,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+import torch
 
 from graphs import neighbor_lists
 from graphsage.errors import ConfigError, DataError, GraphError
@@ -90,7 +91,6 @@ def test_what_is_left_behind_is_named() -> None:
         ({"time": [1, None, 3]}, {}, "node 'b' has no attribute 'time'"),
         ({"time": [1, 2.5, 3]}, {}, "time must hold integers"),
         ({"y": [[0, 1], [float("nan"), 1], [0, 0]]}, {}, "some labels of node 1 are unknown"),
-        ({"y": [0.5, 1, 2]}, {}, "classes must be integers; node 0 has 0.5"),
         ({"y": ["a", 1, 2]}, {}, "labels must be all names or all integers; got 1"),
         ({"x": [[1], [2], [3]]}, {"label": "kind"}, "no node has the attribute 'kind'; there are x"),
         ({}, {"features": "vector"}, "node 'a' has no attribute 'vector'"),
@@ -118,3 +118,14 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatc
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(ConfigError, match=r"to_networkx needs networkx.*pip install networkx"):
         Graph.from_edges([[0, 1]]).to_networkx()
+
+
+def test_numbers_with_a_fraction_are_targets() -> None:
+    given = nx.path_graph(3)
+    nx.set_node_attributes(given, {0: 0.5, 2: 2.0}, "y")
+    graph = Graph.from_networkx(given)
+    assert graph.regression
+    assert graph.labels[[0, 2], 0].tolist() == [0.5, 2.0]
+    assert bool(graph.labels[1].isnan())
+    back = Graph.from_networkx(graph.to_networkx())
+    assert torch.equal(back.labels.nan_to_num(), graph.labels.nan_to_num())

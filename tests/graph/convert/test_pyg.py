@@ -126,7 +126,6 @@ def test_several_node_types_are_an_error_that_names_them() -> None:
         (Data(edge_index=INDEX.T, num_nodes=3), r"edge_index must be integers of shape \(2, E\)"),
         (Data(edge_index=INDEX.float(), num_nodes=3), "edge_index must be integers"),
         (Data(edge_index=INDEX, num_nodes=2), "edge 1 points at node 2"),
-        (Data(edge_index=INDEX, num_nodes=3, y=torch.tensor([0.5, 1, 2])), "numbers to predict are not supported"),
         (Data(edge_index=INDEX, num_nodes=3, edge_time=torch.ones(2, dtype=torch.long)), "each of the 3 edges; got 2"),
         (Data(edge_index=INDEX, num_nodes=3, train_mask=torch.ones(2)), "have 2 rows, but the graph has 3 nodes"),
         (Data(adj_t=torch.eye(3), num_nodes=3), "adj_t must be a torch sparse tensor"),
@@ -153,3 +152,16 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatc
     monkeypatch.setitem(sys.modules, "torch_geometric.data", None)
     with pytest.raises(ConfigError, match="pip install torch_geometric"):
         Graph.from_edges([[0, 1]]).to_pyg()
+
+
+def test_numbers_with_a_fraction_are_targets() -> None:
+    one = Graph.from_pyg(Data(edge_index=INDEX, y=torch.tensor([1.5, float("nan"), 2.0])))
+    assert one.regression
+    assert one.labels[[0, 2], 0].tolist() == [1.5, 2.0]
+    assert one.labels[1].isnan().all()
+    two = Graph.from_pyg(Data(edge_index=INDEX, y=torch.tensor([[1.5, 7.0], [0.0, float("nan")], [2.0, 1.0]])))
+    assert two.labels.shape == (3, 2)
+    back = Graph.from_pyg(two.replace(class_names=("price", "rent")).to_pyg())
+    assert back.class_names == ("price", "rent")
+    assert torch.equal(back.labels.nan_to_num(), two.labels.nan_to_num())
+    assert not Graph.from_pyg(Data(edge_index=INDEX, y=torch.tensor([[1.0], [0.0], [2.0]]))).regression

@@ -21,7 +21,7 @@ TIMES = ("time",)
 Array = npt.NDArray[Any]
 
 
-def from_entries(sources: Any, targets: Any, num_nodes: int, *, directed: bool | None, **attributes: Any) -> Graph:
+def from_entries(sources: Any, targets: Any, num_nodes: int, /, *, directed: bool | None, **attributes: Any) -> Graph:
     """A graph of entries source -> target. `directed=None`: undirected where each entry has its reverse."""
     edges = torch.stack([_ends(sources), _ends(targets)], dim=1)
     graph = from_edges(edges, num_nodes, directed=directed is not False, **attributes)
@@ -91,6 +91,25 @@ def labels_from(values: Any) -> tuple[Array, tuple[str, ...] | None]:
     if array.dtype.kind not in "biu":
         raise DataError(f"labels must be classes (integers or names) or rows of 0 and 1; got {array.dtype}")
     return array.astype(np.int64), None
+
+
+def answers_from(values: Any) -> dict[str, Any]:
+    """What `from_edges` takes: labels and class names, or targets where numbers have a fraction."""
+    numbers = _numbers(values)
+    if numbers is not None and bool((np.isfinite(numbers) & (numbers != np.rint(numbers))).any()):
+        return {"targets": numbers}
+    labels, names = labels_from(values)
+    return {"labels": labels, "class_names": names}
+
+
+def _numbers(values: Any) -> Array | None:
+    """Values (N,) or (N, T) as float64, with NaN for None; None if they are not all floats."""
+    try:
+        array = plain(values) if isinstance(values, Tensor | np.ndarray) else _listed(_marks(list(values)))
+        array = _of_objects(array) if array.dtype.kind == "O" and array.ndim == 1 else array
+    except (ValueError, DataError):  # `labels_from` says why
+        return None
+    return array.astype(np.float64) if array.dtype.kind == "f" and array.ndim in (1, 2) else None
 
 
 def _marks(values: list[Any]) -> list[Any]:
@@ -193,7 +212,5 @@ def _whole(array: Array) -> npt.NDArray[np.int64]:
     filled = np.where(unknown, -1, array)
     odd = np.flatnonzero((filled != np.floor(filled)) | (np.abs(filled) > 2**53))
     if len(odd):
-        raise DataError(
-            f"classes must be integers; node {odd[0]} has {array[odd[0]]}; numbers to predict are not supported"
-        )
+        raise DataError(f"classes must be integers; node {odd[0]} has {array[odd[0]]}")
     return filled.astype(np.int64)

@@ -9,9 +9,9 @@ from graphsage.errors import DataError
 from graphsage.graph.convert.common import (
     FEATURES,
     LABELS,
+    answers_from,
     first_of,
     from_entries,
-    labels_from,
     note_dropped,
     splits_from,
 )
@@ -50,14 +50,13 @@ def graph_and_splits(
     note_dropped("ndata", {key for key in nodes if not key.startswith("_")} - masks - {features, label})
     note_dropped("edata", {str(key) for key in graph.edata.keys() if not str(key).startswith("_")})  # noqa: SIM118
     sources, targets = graph.edges()
-    labels, names = (None, None) if label is None else labels_from(nodes[label])
+    answers = {} if label is None else answers_from(nodes[label])
     made = from_entries(
         sources,
         targets,
         int(graph.num_nodes()),
         directed=directed,
         features=None if features is None else nodes[features].detach().cpu(),
-        labels=labels,
-        class_names=names,
+        **answers,
     )
     return made, splits_from(nodes)

@@ -11,7 +11,7 @@ import torch
 
 from graphsage.errors import DataError, DataWarning
 from graphsage.graph.build import from_edges
-from graphsage.graph.convert.common import FEATURES, LABELS, TIMES, Array, edges_once, first_of, labels_from, plain
+from graphsage.graph.convert.common import FEATURES, LABELS, TIMES, Array, answers_from, edges_once, first_of, plain
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.graph.split import NONE, PARTS, Split
@@ -82,8 +82,8 @@ def graph_and_splits(
         if chosen:
             columns["features"] = _features({name: read.columns[name] for name in chosen})
         if numbered is not None:
-            columns["labels"], words = labels_from(cells(read.columns[numbered]))
-            if words is not None:
+            columns |= answers_from(cells(read.columns[numbered]))
+            if columns.get("class_names") is not None:
                 raise DataError(f"column {label!r} holds names; with class_names it must hold their numbers")
             columns["class_names"] = class_names or about.get("class_names")
         elif read.labels is not None:

@@ -11,10 +11,10 @@ from graphsage.graph.convert.common import (
     FEATURES,
     LABELS,
     TIMES,
+    answers_from,
     edges_once,
     features_from,
     first_of,
-    labels_from,
     missing,
     note_dropped,
     one_way,
@@ -61,7 +61,7 @@ def from_networkx(
     if edge_time is not None and links:
         when = np.array(_column([((u, v), about) for u, v, about in links], edge_time, "edge"))
 
-    labels, names = (None, None) if label is None else labels_from(_labels(nodes, label))
+    answers = {} if label is None else answers_from(_labels(nodes, label))
     if label is not None and label not in keys:
         raise DataError(f"no node has the attribute {label!r}; there are {', '.join(sorted(map(str, keys))) or 'none'}")
     ids = [node for node, _ in nodes]
@@ -69,8 +69,7 @@ def from_networkx(
         pairs,
         len(nodes),
         features=None if features is None else _features(nodes, features),
-        labels=labels,
-        class_names=graph.graph.get("class_names", names),
+        **answers | ({"class_names": graph.graph["class_names"]} if "class_names" in graph.graph else {}),
         ids=None if all(type(i) is int for i in ids) and ids == list(range(len(ids))) else ids,
         time=None if time is None else np.array(_column(nodes, time, "node")),
         edge_time=when,

@@ -17,7 +17,7 @@ import torch
 
 from graphsage.errors import DataError
 from graphsage.graph.build import from_edges
-from graphsage.graph.convert.common import Array, labels_from
+from graphsage.graph.convert.common import Array, answers_from
 from graphsage.graph.graph import Graph
 from graphsage.graph.npz import Archive
 from graphsage.graph.split import NONE, PARTS, Split
@@ -54,12 +54,10 @@ def graph_and_splits(folder: str | Path, *, directed: bool = False) -> tuple[Gra
     else:
         has = "only pickles, which can run code when read" if (folder / "processed").is_dir() else "no raw files"
         raise DataError(f"{folder} has {has}; OGB's raw/edge.csv.gz and its companions are needed; download it again")
-    names = None
+    answers: dict[str, Any] = {}
     if labels is not None:
-        labels, names = labels_from(labels if labels.ndim == 1 or labels.shape[1] > 1 else labels[:, 0])
-    graph = from_edges(
-        edges, n, features=features, labels=labels, class_names=names, time=_years(year), directed=directed
-    )
+        answers = answers_from(labels if labels.ndim == 1 or labels.shape[1] > 1 else labels[:, 0])
+    graph = from_edges(edges, n, features=features, time=_years(year), directed=directed, **answers)
     return graph, _splits(folder / "split", n)
 
 

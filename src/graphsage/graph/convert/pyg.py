@@ -12,9 +12,9 @@ from torch import Tensor
 
 from graphsage.errors import DataError
 from graphsage.graph.convert.common import (
+    answers_from,
     entries,
     from_entries,
-    labels_from,
     missing,
     note_dropped,
     one_way,
@@ -43,7 +43,7 @@ def graph_and_splits(data: Any, *, directed: bool | None = None) -> tuple[Graph,
     sources, targets, when = _edges(relations)
     known = _NODE_KEYS | _EDGE_KEYS
     note_dropped("attributes", {*nodes} - known, "; GraphSAGE reads node features and which edges there are")
-    labels, names = (None, None) if nodes.get("y") is None else labels_from(nodes["y"])
+    answers = {} if nodes.get("y") is None else answers_from(nodes["y"])
     x, numbers = nodes.get("x"), nodes.get("batch")
     if isinstance(x, Tensor):
         x = x.detach().cpu()
@@ -54,8 +54,7 @@ def graph_and_splits(data: Any, *, directed: bool | None = None) -> tuple[Graph,
         n,
         directed=directed,
         features=x,
-        labels=labels,
-        class_names=nodes.get("class_names", names),
+        **answers | ({"class_names": nodes["class_names"]} if "class_names" in nodes else {}),
         ids=None if (ids := nodes.get("ids")) is None else ids.tolist() if isinstance(ids, Tensor) else ids,
         time=nodes.get("time"),
         graph_number=numbers,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphsage.errors import DataError
-from graphsage.graph.convert.common import from_entries, labels_from, note_dropped, one_way, plain
+from graphsage.graph.convert.common import answers_from, from_entries, note_dropped, one_way, plain
 from graphsage.graph.graph import Graph
 
 if TYPE_CHECKING:
@@ -33,10 +33,9 @@ def from_scipy(
         if not (matrix.data[there] == 1).all():
             note_dropped("values of the matrix", ["weights"], "; GraphSAGE reads which edges there are")
     if labels is not None:
-        labels, names = labels_from(labels)
-        attributes.setdefault("class_names", names)
+        attributes = {**answers_from(labels), **attributes}
     n = int(adjacency.shape[0])
-    return from_entries(sources, targets, n, directed=directed, features=features, labels=labels, **attributes)
+    return from_entries(sources, targets, n, directed=directed, features=features, **attributes)
 
 
 def to_scipy(graph: Graph) -> "scipy.sparse.csr_array[Any, Any]":

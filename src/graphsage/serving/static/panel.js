@@ -48,6 +48,8 @@ export function showNode(place, node, near, choose, links = null) {
   const label = [node.label || []].flat().map(readable).join(", ");
   const parts = [element("h2", { id: "chosen" }, node.id)];
   if (label) parts.push(element("p", {}, `Class: ${label}`));
+  const known = Object.entries(node.targets || {}).filter(([, value]) => value !== null);
+  if (known.length) parts.push(element("p", {}, known.map(([name, value]) => `${name}: ${value}`).join(", ")));
   if (node.prediction) parts.push(element("h3", {}, "Prediction"), bars(node.prediction));
   if (near) parts.push(heading("Nearest by embedding", "near"),
     chips(near.results.map((r) => r.id), choose, near.results.map((r) => `cosine ${r.cosine.toFixed(3)}`)));
