@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from graphsage.errors import DataError
+from graphsage.errors import ConfigError, DataError, setting
 from graphsage.graph.build import as_targets
 from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.split import NONE, TRAIN, Split
@@ -80,6 +80,8 @@ class _GraphSage(BaseEstimator):  # type: ignore[misc]
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31 - 1)
+        if (self.settings or {}).get("task") == "links":
+            raise ConfigError(f"the estimators learn nodes and no links; call train with {setting('task', 'links')}")
         return Config.from_dict({"task": self._task, "seed": int(seed), **named, **(self.settings or {})})
 
     def _where(self, X: Any, *, fitting: bool = False, **checks: Any) -> tuple[Graph, torch.Tensor]:

@@ -2,21 +2,15 @@
 
 import contextlib
 import io
-import re
-import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from graphsage.cli.main import main
 from mirror import write_mirror
-
-PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
-BLOCKS = re.compile(r"^```(bash|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+from pages import blocks_of, type_in
 
 
 @pytest.fixture
@@ -30,28 +24,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def type_in(block: str) -> dict[str, str]:
-    """Run a bash block: graphsage's lines in this process, to spare its start; the others by bash. -> line: output."""
-    said = {}
-    waiting: list[str] = []
-    for line in [*block.replace("\\\n", " ").splitlines(), "graphsage --version"]:
-        if not line.startswith("graphsage "):
-            waiting.append(line)
-            continue
-        if waiting:
-            told = subprocess.run(["bash", "-e"], input="\n".join(waiting), text=True, check=True, capture_output=True)
-            said[waiting[-1]] = told.stdout
-            waiting = []
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            assert main(shlex.split(line)[1:]) == 0, line
-        said[line] = out.getvalue()
-    return said
-
-
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the tutorial fetches its data with curl")
 def test_the_tutorial_works_from_top_to_bottom(folder: Path) -> None:
-    blocks = BLOCKS.findall(PAGE.read_text("utf-8"))
+    blocks = blocks_of("tutorial.md")
     assert [language for language, _ in blocks].count("python") == 3
     said: dict[str, str] = {}
     for language, block in blocks:
@@ -60,7 +35,7 @@ def test_the_tutorial_works_from_top_to_bottom(folder: Path) -> None:
         else:
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
-                exec(compile(block, str(PAGE), "exec"), {"__name__": "tutorial"})
+                exec(compile(block, "tutorial.md", "exec"), {"__name__": "tutorial"})
             said[block] = out.getvalue()
     assert "244 packages" in next(text for line, text in said.items() if "data build debian" in line)
     predicted = pyarrow.csv.read_csv(folder / "p.csv").to_pydict()

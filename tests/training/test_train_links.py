@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from graphsage.errors import ConfigError, DataError
+from graphsage.estimator import GraphSageEmbedder
 from graphsage.evaluation.link_scores import LinkScores
 from graphsage.graph.graph import Graph
 from graphsage.graph.link_split import split_links
@@ -15,6 +16,7 @@ from graphsage.inference.links import evaluate_links
 from graphsage.inference.model import Model
 from graphsage.training.config import Config
 from graphsage.training.objectives.links import Links
+from graphsage.training.space import Choice, Space
 from graphsage.training.train import set_up, train
 from planted import SMALL, planted_graph, planted_split
 
@@ -177,3 +179,44 @@ def test_the_same_links_are_drawn_again() -> None:
     assert torch.equal(one.test.pairs, split_links(graph, "edges", model.run_split(), model.seed).test.pairs)
     with pytest.raises(ConfigError, match="has no effect"):
         train(graph, planted_split(graph), **TASK)
+
+
+def test_a_table_of_pairs_is_learned_and_remembered(tmp_path) -> None:
+    """Links between opposite nodes, which are no edges, are learned from features and edges."""
+    graph = rings()
+    table = tmp_path / "pairs.csv"
+    rows = [f"{v},{(v + 80 + k) % 160}" for v in range(160) for k in range(3)]
+    table.write_text("\n".join(["source,target", *rows]) + "\n", encoding="utf-8")
+    options = {**TASK, "epochs": 15, "dim": 16, "lr": 0.01, "decoder": "bilinear", "popularity": True}
+    model = train(graph, **options, pairs=str(table), out=tmp_path / "run")
+    found = model.evaluate()
+    assert found.mrr > 0.2
+    loaded = load_bundle(tmp_path / "run")
+    assert loaded.evaluate() == found
+    best = model.recommend([0], k=5).rows[0].tolist()
+    assert not {80, 81, 82} & set(best)
+    assert 0 not in best
+    score = model.score([[0, 80]])
+    table.write_text(table.read_text("utf-8") + "5,6\n", encoding="utf-8")
+    with pytest.raises(DataError, match="changed since the model was trained"):
+        loaded.evaluate()
+    table.unlink()
+    with pytest.raises(DataError, match="is gone"):
+        loaded.recommend([0])
+    assert score.isfinite().all()
+
+
+def test_pairs_of_unknown_nodes_are_refused(tmp_path) -> None:
+    table = tmp_path / "pairs.csv"
+    table.write_text("source,target\n1,2\n1,999\n", encoding="utf-8")
+    with pytest.raises(DataError, match="the graph does not have, such as 999"):
+        train(rings(), **TASK, pairs=str(table))
+    with pytest.raises(DataError, match="nowhere"):
+        train(rings(), **TASK, pairs="nowhere.csv")
+
+
+def test_estimators_and_sweeps_refuse_links() -> None:
+    with pytest.raises(ConfigError, match="learn nodes and no links"):
+        GraphSageEmbedder(graph=planted_graph(), settings={"task": "links"}).fit(range(120))
+    with pytest.raises(ConfigError, match="scores nodes and no links"):
+        Space({"task": "links"}, {"lr": Choice((0.1, 0.01))})

@@ -55,7 +55,7 @@ PANELS = {
         "inference",
     ),
     "Classes and numbers": ("head_scale", "class_weights", "metric", "calibrate", "loss"),
-    "Links": ("link_split", "decoder", "negatives", "link_negatives", "source_encoder", "popularity"),
+    "Links": ("link_split", "pairs", "decoder", "negatives", "link_negatives", "source_encoder", "popularity"),
     "Neighborhoods": ("sample_sizes", "relation_sizes", "whole_batches", "max_degree", "cap", "redraw"),
     "Features": (
         "identity_dim",

@@ -7,6 +7,7 @@ count for the popularity of the target. For a fixed model an edge therefore neve
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from graphsage.graph.graph import Graph
 from graphsage.graph.link_split import LinkPart, LinkSplit, known_links, split_links
 from graphsage.graph.split import Split
 from graphsage.inference.embed import GraphView, MemoryView, evaluating, order_matters, prepare
+from graphsage.inference.fingerprint import checksum
 from graphsage.inference.nearest import EXACT_UP_TO, PROBES, NearestIndex, best
 from graphsage.inference.run_data import id_column
 from graphsage.kernels.neighborhood import Hoods, Minibatch
@@ -48,7 +50,25 @@ _CELLS = 1 << 24  # scores, or numbers of a hidden layer, in memory at once
 def links_of(model: "Model", graph: Graph, split: Split) -> LinkSplit:
     """The links that the model was trained on and those that were held out; drawn again from its settings."""
     config = model.about["config"]
-    return split_links(graph, config["link_split"], split, config["seed"])
+    return split_links(graph, config["link_split"], split, config["seed"], table_of(model, graph))
+
+
+def table_of(model: "Model", graph: Graph) -> Tensor | None:
+    """The table of links that the model was trained on, as rows of a graph; None if it learned the edges."""
+    path = model.about.get("config", {}).get("pairs")
+    if path is None:
+        return None
+    if not Path(path).is_file():
+        raise DataError(f"{path} is gone, and the model was trained on its links; restore it or train again")
+    if checksum(Path(path)) != model.about["pairs"]:
+        raise DataError(f"{path} changed since the model was trained on its links; restore it or train again")
+    return read_pairs(path, graph)
+
+
+def known_to(model: "Model", graph: Graph) -> Tensor:
+    """The links that are known when the model is used, (K, 2): those of its table, or the edges of the graph."""
+    pairs = table_of(model, graph)
+    return known_links(graph) if pairs is None else torch.unique(pairs[pairs[:, 0] != pairs[:, 1]], dim=0)
 
 
 def head_of(model: "Model") -> LinkHead:
@@ -183,7 +203,7 @@ def recommend(
     links and the node itself are left out."""
     if k < 1:
         raise ConfigError(f"{setting('k')} must be at least 1; got {k}")
-    known = known_links(graph)
+    known = known_to(model, graph)
     vectors = LinkVectors.of(model, graph, known, inference, on_block)
     targets = torch.arange(graph.num_nodes) if candidates is None else candidates
     asked = Questions.of(LinkPart(graph, torch.stack([nodes, nodes], dim=1), known, targets))
@@ -295,8 +315,12 @@ class PairScorer:
 
     @cached_property
     def _known(self) -> Tensor:
-        """The number of known links to each node, self pairs left out."""
-        return torch.bincount(known_links(self.graph)[:, 1], minlength=self.graph.num_nodes)
+        """Known links, (K, 2)."""
+        return known_to(self.model, self.graph)
+
+    @cached_property
+    def _counts(self) -> Tensor:
+        return torch.bincount(self._known[:, 1], minlength=self.graph.num_nodes)
 
     @torch.no_grad()
     def score(self, source: int, target: int) -> float:
@@ -305,8 +329,9 @@ class PairScorer:
         nodes = pair if head.tower is None else pair[1:]
         with evaluating(model.encoder):
             z = self._hidden(nodes, pair)
-        row, other = (source, target) if self.graph.direction == "out" else (target, source)
-        links = self._known[target] - int(bool((self.graph.neighbors(row) == other).any()))
+        links = torch.zeros((), dtype=torch.int64)
+        if head.popularity is not None:
+            links = self._counts[target] - (self._known == torch.tensor([source, target])).all(dim=1).sum()
         u = z[:1]
         if head.tower is not None:
             u = head.sources(scaled_rows(view.tables, pair[:1], model.encoder.shift, model.encoder.scale))

@@ -351,7 +351,7 @@ class Model:
         numbers = isinstance(pairs, Tensor | np.ndarray | list | tuple)
         rows = torch.as_tensor(np.asarray(pairs)) if numbers else read_pairs(pairs, graph)
         if rows.dim() != 2 or rows.shape[1] != 2:
-            raise DataError(f"pairs must be row numbers, (P, 2); got {tuple(rows.shape)}")
+            raise DataError(f"{setting('pairs')} must be row numbers, (P, 2); got {tuple(rows.shape)}")
         rows = _rows(rows.reshape(-1), graph).view(-1, 2)
         return score_pairs(self, graph, rows, inference, on_block)
 

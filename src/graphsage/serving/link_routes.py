@@ -21,7 +21,7 @@ from graphsage.serving import schemas
 from graphsage.serving.answers import JsonRoute, Problem, graph_version, json_response, retry, stamp
 from graphsage.serving.index import SearchIndex
 from graphsage.serving.routes import compute, sender_of, service_of
-from graphsage.serving.served_model import ServedModel, recommends
+from graphsage.serving.served_model import ServedModel
 from graphsage.serving.service import Service
 
 links = APIRouter(tags=["read"], route_class=JsonRoute)
@@ -43,11 +43,11 @@ async def recommend(request: Request, body: schemas.RecommendRequest) -> Respons
     if index is None or model is None:
         raise retry(503, f"the search index {service.updater.missing}")
     head = _head(model)
-    if not recommends(head) or service.live.direction != "merged":
+    if not model.about["recommends"] or service.live.direction != "merged":
         raise Problem(
             409,
             f"the service recommends links without direction, by a model with {setting('decoder', 'dot')} or bilinear, "
-            "normalized embeddings, no popularity and no network of features; use graphsage recommend",
+            "normalized embeddings, no popularity, no network of features, no table of pairs; use graphsage recommend",
         )
     nodes = [] if body.node is None else [body.node]
     asked = [] if body.id is None else [body.id]

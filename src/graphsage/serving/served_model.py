@@ -136,7 +136,7 @@ def ready(model: Model, version: str, inference: str | None = None) -> ServedMod
         "sample_sizes": list(model.sampling.sample_sizes),
         "max_degree": model.sampling.max_degree,
     }
-    about["recommends"] = recommends(model.links)
+    about["recommends"] = recommends(model.links) and model.about.get("pairs") is None
     about["data"] = str(about["data"]).rpartition("/")[2] if about["data"] is not None else None
     return ServedModel(
         version,

@@ -97,6 +97,7 @@ USED_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "head_scale": ("task", HEADS),
     "metric": ("task", SCORED),
     "link_split": ("task", LINKS),
+    "pairs": ("task", LINKS),
     "decoder": ("task", LINKS),
     "negatives": ("task", LINKS),
     "link_negatives": ("task", LINKS),
@@ -263,6 +264,8 @@ class Config:
     """Weight of the supervised loss in the joint task."""
     link_split: str | None = None
     """Hold out links at random (edges), the links of the new nodes of a split (nodes), or the newest links (time)."""
+    pairs: str | None = None
+    """Table of links to learn (columns source and target) in place of the edges, which are then only read."""
     decoder: str | None = None
     """Score of a link from two embeddings: their product (dot), a product with a learned matrix (bilinear), or a
     product and a small network (mlp)."""

@@ -28,6 +28,7 @@ from graphsage.graph.paging import exceeds_memory, read_ahead
 from graphsage.graph.split import Split, training_graph, without_test_nodes
 from graphsage.inference.bundle import save_bundle
 from graphsage.inference.feature_placement import place
+from graphsage.inference.fingerprint import checksum
 from graphsage.inference.model import (
     KEEP_BYTES,
     OWN_SPLIT,
@@ -94,6 +95,8 @@ def train(
         settings = recipe_settings(recipe) | settings
     config = config or Config.from_dict(settings)
     if config.task == "links":
+        if config.pairs is not None:  # later commands may run elsewhere
+            config = dataclasses.replace(config, pairs=str(Path(config.pairs).absolute()))
         if ranks.count > 1:
             raise ConfigError(f"{setting('task', 'links')} trains in one process; leave out the workers")
         data, split = with_node_split(config.resolved(), _dataset(data), split)
@@ -199,7 +202,7 @@ def set_up(
             raise ConfigError(
                 f"{setting('task', 'links')} does not read edge weights; leave {setting('edge_weight')} out"
             )
-        links = split_links(graph, config.link_split or "edges", chosen, config.seed)
+        links = split_links(graph, config.link_split or "edges", chosen, config.seed, _pairs(config, graph))
     seen = training_graph(graph, chosen) if links is None else links.train.messages
     structure = _structure(config, graph)
     tables = input_tables(seen, structure)
@@ -208,6 +211,8 @@ def set_up(
     model.label_inputs = bool(config.label_inputs)
     model.features = fitted
     model.about = {"config": config.as_dict(), **(data.about if isinstance(data, Dataset) else {}), **about}
+    if config.pairs is not None:
+        model.about["pairs"] = checksum(Path(config.pairs))
     model.to(device)
     learned, _ = with_known_classes(model, graph)
     here = place(learned, device, config.feature_type)  # one copy of the features serves training and validation
@@ -231,6 +236,15 @@ def set_up(
     asked = None if links is None or model.links is None else (model.links, links)
     objective = make_objective(config, model.encoder, model.head, training_data, projection, asked)
     return Run(model, module, objective, training_data, here, graph, chosen, links)
+
+
+def _pairs(config: Config, graph: Graph) -> Tensor | None:
+    """The table of links, as rows of the graph."""
+    if config.pairs is None:
+        return None
+    from graphsage.inference.links import read_pairs
+
+    return read_pairs(config.pairs, graph)
 
 
 def with_node_split(config: Config, data: Dataset, split: S) -> tuple[Dataset, S | str]:
