@@ -1,5 +1,7 @@
 """The product's own training step and inference on a made graph, set up as `graphsage.train` does."""
 
+import dataclasses
+
 import torch
 from torch import nn
 
@@ -27,7 +29,8 @@ class Ours:
         classes = graph.labels.shape[1] if graph.multilabel else int(graph.labels.max()) + 1
         torch.manual_seed(0)
         where = torch.device(device)
-        self.encoder = Encoder(config.encoder(), graph.features.shape[1]).to(where)
+        shape = dataclasses.replace(config.encoder(), relations=tuple(graph.relations), weighted=graph.weighted)
+        self.encoder = Encoder(shape, graph.features.shape[1]).to(where)
         head = None if config.task == "unsupervised" else ClassHead(config.dim, classes).to(where)
         self.graph = place(graph, where, config.feature_type)
         assert self.graph.features is not None

@@ -88,7 +88,7 @@ def test_a_missing_file_of_a_bundle_is_named(graphsage: Command, copy: Path) -> 
     assert "lacks model.safetensors" in graphsage("info", copy).error
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": 6}'])
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": 7}'])
 def test_a_damaged_bundle_is_an_error(graphsage: Command, copy: Path, content: str) -> None:
     (copy / "config.json").write_text(content)
     for words in (["evaluate", copy], ["info", copy]):

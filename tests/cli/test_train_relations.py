@@ -132,9 +132,8 @@ def test_settings_that_know_one_relation_are_refused(graphsage: Command, folder:
     error = graphsage("train", *words(folder), "--task", "links", "--out", tmp_path / "a").error
     assert "--task links hides edges of one relation, and this graph has in, out; use --direction merged" in error
     assert not (tmp_path / "a").exists()
-    for flag in ("--directed", "--no-directed"):
-        error = graphsage("train", *words(folder), flag, "--out", tmp_path / "a").error
-        assert error == "error: --directed is now --direction in; write that instead"
+    error = graphsage("train", *words(folder), "--directed", "--out", tmp_path / "a").error
+    assert error == "error: --directed was renamed --direction in"
     with pytest.raises(ConfigError, match="directed is now direction='in'; write that instead"):
         TableSpec.from_dict({"edges": "edges.csv", "directed": True})
     with pytest.raises(ConfigError, match="directed is now direction='in'; write that instead"):
@@ -269,3 +268,43 @@ def test_paths_that_know_no_weights_refuse(graphsage: Command, typed: Path, tmp_
     tables = ("--nodes", typed / "nodes.csv", "--edges", typed / "edges.csv", "--out", tmp_path / "graph")
     assert not (tmp_path / "live").exists()
     assert graphsage("data", "build", "tables", *tables).code == 0
+
+
+@pytest.fixture(scope="module")
+def dated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Until March 2024, nodes of kind `left` point at red nodes; then all others do as well."""
+    folder = tmp_path_factory.mktemp("dated")
+    rows: list[Any] = [(f"n{i}", ("left", "none")[i % 2], "blue") for i in range(N)]
+    write_csv(folder / "nodes.csv", ("id", "kind", "color"), [*rows, *((f"r{i}", "", "red") for i in range(4))])
+    edges = [(f"n{i}", f"r{i % 4}", "2024-03-01" if i % 2 else "2024-02-28") for i in range(N)]
+    write_csv(folder / "edges.csv", ("source", "target", "day"), edges)
+    write_csv(folder / "early.csv", ("source", "target", "day"), [e for e in edges if e[2] < "2024-03"])
+    return folder
+
+
+def test_predictions_as_of_a_day(graphsage: Command, dated: Path, tmp_path: Path) -> None:
+    tables = ("--nodes", dated / "nodes.csv", "--label", "kind", "--categorical", "color", "--edge-time", "day")
+    run, late = tmp_path / "run", tmp_path / "late"
+    fit = (*SMALL, "--epochs", "15")
+    assert graphsage("train", *tables, "--edges", dated / "early.csv", *fit, "--out", run).code == 0
+    said = graphsage("train", *tables, "--edges", dated / "edges.csv", *fit, "--out", late).err
+    assert "only a split by time leaves later edges out of training; --as-of does in predict and embed" in said
+    for name, place in (("old", run), ("new", late)):
+        assert graphsage("embed", place, "--as-of", "2024-03-01", "--out", tmp_path / f"{name}.npy").code == 0
+    model = load(run)
+    assert torch.equal(model.embed(load(late).run_graph(), as_of="2024-03-01"), model.embed())
+    assert not torch.equal(model.embed(load(late).run_graph(), as_of="2024-03-02"), model.embed())
+    assert graphsage("predict", late, "--as-of", "2024-03-01", "--out", tmp_path / "p.csv").code == 0
+    error = graphsage("predict", late, "--as-of", "2024-02-28", "--out", tmp_path / "q.csv").error
+    assert "no edge is dated before 2024-02-28" in error
+    error = graphsage("predict", late, "--as-of", "March", "--out", tmp_path / "q.csv").error
+    assert "--as-of is 'March', not an ISO date" in error
+    error = graphsage("embed", late, "--as-of", "2024-03-01", "--memory", "1GB", "--out", tmp_path / "q.npy").error
+    assert "leave --as-of out" in error
+    made = graphsage("live", "create", late, tmp_path / "live", "--as-of", "2024-03-01", "--json").json
+    assert made["nodes"] == N + 4
+
+
+def test_a_model_without_times_cannot_look_back(graphsage: Command, run: Path, tmp_path: Path) -> None:
+    error = graphsage("predict", run, "--as-of", "5", "--out", tmp_path / "p.csv").error
+    assert "--as-of needs edges with times, and this graph has none; give --edge-time in training" in error

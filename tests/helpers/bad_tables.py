@@ -312,11 +312,6 @@ BAD = [
         words=("--label", "kind", "--split-column", "part", "--categorical", "part"),
     ),
     Bad(
-        "edge times without times",
-        ("--edge-time has no effect without --time",),
-        words=("--label", "kind", "--edge-time", "day"),
-    ),
-    Bad(
         "numbers all missing",
         ("column 'size' has no number in any training row",),
         nodes=nodes(size=["", "NA", "3"]),

@@ -243,7 +243,6 @@ def test_one_name_is_one_column() -> None:
         ({"label_type": "labels"}, "label_type has no effect without label"),
         ({"text_dim": 3}, "text_dim has no effect without text"),
         ({"label": "kind", "label_type": "words"}, "label_type must be one of class, labels, number; got 'words'"),
-        ({"edge_time": "when"}, "edge_time has no effect without time"),
     ],
 )
 def test_roles_without_effect_or_sense_are_refused(roles: dict[str, Any], message: str) -> None:

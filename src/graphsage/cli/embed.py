@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphsage.cli.options import (
+    AsOf,
     Device,
     Inference,
     Json,
@@ -53,6 +54,7 @@ class Nodes:
     new_edges: NewEdges = None
     new_vectors: NewVectors = None
     new_only: NewOnly = False
+    as_of: AsOf = None
 
     def __post_init__(self) -> None:
         if self.new_only and self.new_nodes is None:
@@ -153,6 +155,7 @@ def embed_command(
         "--new-nodes": nodes.new_nodes,
         "--new-edges": nodes.new_edges,
         "--new-vectors": nodes.new_vectors is not None,
+        "--as-of": nodes.as_of,
         "--inference sampled": inference == "sampled",
         f"--device {device}": device not in ("auto", "cpu"),
     }.items():
@@ -219,7 +222,9 @@ def _embedded(
         rows = rows if nodes.new_nodes is None else new
     assert graph is not None
     with block_progress("embedding") as on_block:
-        z = model.embed(graph, rows, inference=inference, keep_features=keep_features, on_block=on_block)
+        z = model.embed(
+            graph, rows, inference=inference, keep_features=keep_features, as_of=nodes.as_of, on_block=on_block
+        )
     return Result(model, graph, spec, torch.arange(graph.num_nodes) if rows is None else rows, z)
 
 

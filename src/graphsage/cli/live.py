@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from graphsage.cli.options import App, Json, OtherData, Run, argument
+from graphsage.cli.options import App, AsOf, Json, OtherData, Run, argument
 from graphsage.cli.output import print_facts, print_json, say, working
 from graphsage.cli.runs import open_run
 
@@ -39,8 +39,8 @@ def _sigterm_cleans_up() -> Iterator[None]:
 
 
 @app.command("create")
-def create_command(run: Run, folder: Copy, data: OtherData = None, json: Json = False) -> None:
-    """Create a live graph from the data of RUN, or from other data.
+def create_command(run: Run, folder: Copy, data: OtherData = None, as_of: AsOf = None, json: Json = False) -> None:
+    """Create a live graph from the data of RUN, or from other data, for `graphsage serve`.
 
     \b
     Example:
@@ -53,8 +53,9 @@ def create_command(run: Run, folder: Copy, data: OtherData = None, json: Json = 
     if folder.exists():
         raise OutputError(f"{folder} already exists; choose another folder")
     opened = open_run(run, data, "cpu")
+    graph = opened.graph if as_of is None else opened.model.as_of(opened.graph, as_of)
     with working(f"writing {folder}"):
-        store_from_data(folder, opened.model, opened.data, opened.graph)
+        store_from_data(folder, opened.model, opened.data, graph)
     _report(verify(folder), json)
 
 

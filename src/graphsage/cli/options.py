@@ -26,7 +26,6 @@ from graphsage.tables.spec import (
     TEXT_METHODS,
     UNKNOWN_NODES,
     TableSpec,
-    renamed_directed,
 )
 
 _METAVARS = {int: "N", float: "NUMBER", str: "NAME"}
@@ -122,12 +121,23 @@ NewVectors = Annotated[
     ),
 ]
 NewOnly = Annotated[bool, typer.Option("--new-only", help="Make a graph of the new rows only.")]
+AsOf = Annotated[
+    str | None,
+    option("--as-of", "Read only edges dated strictly before this time, as written in the column of times.", "TIME"),
+]
 Part = Annotated[
     str, typer.Option("--part", help="Nodes of one part of the split, or all.", metavar="test|val|train|all")
 ]
 
 RENAMED = {
-    "train": {"--date": "--dates", "--multilabel": "--label-type labels", "--no-multilabel": "--label-type class"},
+    "train": {
+        "--date": "--dates",
+        "--multilabel": "--label-type labels",
+        "--no-multilabel": "--label-type class",
+        "--directed": "--direction in",
+        "--no-directed": "--direction merged",
+    },
+    "tables": {"--directed": "--direction in", "--no-directed": "--direction merged"},
     "embed": {
         "--alone": "--new-only",
         "--nodes": "--node-ids",
@@ -307,7 +317,7 @@ COLUMNS = ("id", "source", "target", "label", "time", *EDGE_ROLES, "split_column
 def with_tables(only: Collection[str] | None = None) -> Callable[[Any], Any]:
     """Options for the fields of TableSpec, or for `only` some of them."""
     panels = {panel: [name for name in names if only is None or name in only] for panel, names in PANELS.items()}
-    with_fields = with_settings(
+    return with_settings(
         TableSpec,
         panels,
         choices={
@@ -338,18 +348,3 @@ def with_tables(only: Collection[str] | None = None) -> Callable[[Any], Any]:
         },
         repeated=(*FEATURES, "missing"),
     )
-    return lambda command: _with_old_names(with_fields(command))
-
-
-def _with_old_names(command: Any) -> Any:
-    """Options that were replaced: hidden, and refused with the name of the new one."""
-
-    def refuse(given: bool | None) -> None:
-        if given is not None:
-            raise renamed_directed()
-
-    signature = inspect.signature(command)
-    hidden: Any = Annotated[bool | None, typer.Option("--directed/--no-directed", hidden=True, callback=refuse)]
-    old = inspect.Parameter("directed", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hidden)
-    command.__signature__ = signature.replace(parameters=[*signature.parameters.values(), old])
-    return command

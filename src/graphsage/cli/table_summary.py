@@ -105,7 +105,9 @@ def _warnings(data: "Dataset", split: "Split") -> list[str]:
 
     lines = []
     if data.graph.edge_time is not None and split.cutoff is None:
-        lines.append("warning: --edge-time has no effect in this split; only a split by time leaves later edges out")
+        lines.append(
+            "note    only a split by time leaves later edges out of training; --as-of does in predict and embed"
+        )
     for part in ("val", "test"):
         for name, count in new_labels_only_in(data, split, part).items():
             nodes = "1 node" if count == 1 else f"{count:,} nodes"

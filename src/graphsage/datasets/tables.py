@@ -38,8 +38,6 @@ _READ: dict[str, Any] = {  # the cells of a column, and how a recipe wants them
 
 def open_tables(spec: TableSpec) -> Dataset:
     """The data set of `spec`. Its splits are `given`, `time` and `random`, if available; the first is the default."""
-    if spec.edge_time is not None and spec.time is None:
-        raise ConfigError(f"{setting('edge_time')} has no effect without {setting('time')}; name that column too")
     read = read_tables(spec, SPLIT_CODES)
     spec = read.spec
     for remark in read.remarks:

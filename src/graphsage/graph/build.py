@@ -103,8 +103,10 @@ def with_nodes(
     ids: Iterable[str] | Iterable[int] | None = None,
     edge_type: Any = None,
     edge_weight: Any = None,
+    edge_time: Any = None,
 ) -> Graph:
-    """`graph` with new, unlabeled nodes after its own, joined by `edges` (new row numbers), without times."""
+    """`graph` with new, unlabeled nodes after its own, joined by `edges` (new row numbers), without times of nodes. It
+    has edge times if old and new edges have."""
     pairs = _edge_array(edges)
     new_ids = None if ids is None else list(ids)
     if features is not None:
@@ -146,6 +148,9 @@ def with_nodes(
     if graph.labels is not None:
         unknown = graph.labels.new_full((added, *graph.labels.shape[1:]), unknown_label(graph))
         labels = torch.cat([graph.labels, unknown])
+    times = None
+    if old.time is not None and (edge_time is not None or not len(pairs)):
+        times = torch.cat([old.time, _vector([] if edge_time is None else edge_time, len(pairs), "edge_time", "edges")])
     weights = old.weight
     if weights is not None:
         weights = torch.cat([weights.double(), _weights([] if edge_weight is None else edge_weight, len(pairs))])
@@ -158,6 +163,7 @@ def with_nodes(
         edge_type=kinds,
         edge_types=old.types or None,
         edge_weight=weights,
+        edge_time=times,
         direction=direction_of(graph),
     )
     return made.replace(labels=labels)

@@ -121,12 +121,27 @@ class Graph(Conversions):
         ids: Iterable[str] | Iterable[int] | None = None,
         edge_type: Any = None,
         edge_weight: Any = None,
+        edge_time: Any = None,
     ) -> "Graph":
         """This graph and nodes that arrived later, numbered after the old ones. `edges` may join old and new. They have
-        types or weights if those of the graph have."""
+        types or weights if those of the graph have. The result has edge times if all edges have."""
         from graphsage.graph.build import with_nodes
 
-        return with_nodes(self, features=features, edges=edges, ids=ids, edge_type=edge_type, edge_weight=edge_weight)
+        return with_nodes(
+            self,
+            features=features,
+            edges=edges,
+            ids=ids,
+            edge_type=edge_type,
+            edge_weight=edge_weight,
+            edge_time=edge_time,
+        )
+
+    def as_of(self, time: int) -> "Graph":
+        """This graph as it was known at `time`: only edges dated strictly before."""
+        from graphsage.graph.split import as_of
+
+        return as_of(self, time)
 
     @property
     def num_nodes(self) -> int:

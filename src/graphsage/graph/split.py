@@ -99,6 +99,31 @@ class Split:
         return {part: int((self.codes == code).sum()) for part, code in PARTS.items()}
 
 
+def as_of(graph: Graph, time: int, shown: str | None = None) -> Graph:
+    """The graph as it was known at `time`: only edges dated strictly before. Messages call the time `shown`.
+
+    Everything that is computed from edges must be computed after this: the cap, degrees, projections."""
+    when = graph.edge_time
+    if when is None:
+        raise DataError(
+            f"{setting('as_of')} needs edges with times, and this graph has none; give {setting('edge_time')} in "
+            "training, and new edges with that column"
+        )
+    keep = when < time
+    if len(when) and not bool(keep.any()):
+        raise DataError(
+            f"no edge is dated before {shown or time}: the first has time {int(when.min())}; give a later "
+            f"{setting('as_of')}"
+        )
+    return _before(graph, time)
+
+
+def _before(graph: Graph, time: int) -> Graph:
+    assert graph.edge_time is not None
+    found = keep_edges(graph, graph.edge_rows, graph.edge_time < time)
+    return found.with_relations(lambda relation: _before(relation, time))
+
+
 def with_validation(split: Split, stream: Stream, share: float = VALIDATION) -> Split:
     """The split with `share` of its test nodes, drawn by `stream`, in validation instead."""
     test = split.nodes("test")

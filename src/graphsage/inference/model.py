@@ -133,6 +133,7 @@ class Model:
         inference: str | None = None,
         keep_features: bool | None = None,
         known: Tensor | Sequence[int] | None = None,
+        as_of: int | str | None = None,
         on_block: Callable[[int, int], None] | None = None,
     ) -> Tensor:
         """z of `nodes` (row numbers; all by default), (len(nodes), dim), on the CPU.
@@ -146,6 +147,7 @@ class Model:
         of the new nodes (arrays or `.npy` files), for a model that was trained with such files.
         `known` are the rows of nodes whose labels neighbors may read, for a model with label inputs: by default the
         training nodes, found by id in another graph.
+        `as_of` is a time, as an integer or as the tables write it: only edges dated strictly before are read.
         'exact' reads all neighbors; 'sampled' draws them as in training, at a fixed cost a node.
         """
         graph = self._graph(graph)
@@ -154,6 +156,8 @@ class Model:
             graph = attached.graph
             nodes = attached.rows if nodes is None and new_nodes is not None else nodes
         graph = self._in_relations(graph)
+        if as_of is not None:
+            graph = self.as_of(graph, as_of)
         how = inference or self.inference
         rows = None if nodes is None else _rows(nodes, graph)
         check_identity(self.encoder, graph.num_nodes)
@@ -176,6 +180,17 @@ class Model:
             at = torch.arange(graph.num_nodes, device=self.device) if rows is None else rows.to(self.device)
             z = torch.cat([z, kept_features(self.encoder, tables, at)], dim=1)
         return check_finite(z.cpu(), rows)
+
+    def as_of(self, graph: Graph, time: int | str) -> Graph:
+        """`graph` as it was known at `time`, an integer or as the training tables write it: only edges dated before."""
+        from graphsage.graph.split import as_of
+        from graphsage.inference.run_data import table_spec
+        from graphsage.tables.columns import TimeScale
+
+        spec = table_spec(self.about)
+        order = () if spec is None else spec.time_order
+        number = TimeScale.of_text(str(time), order).at(str(time), "as_of") if isinstance(time, str) else time
+        return as_of(graph, number, str(time))
 
     def _edge_types(self, direction: str) -> tuple[str, ...]:
         names = self.encoder.config.relations

@@ -83,9 +83,9 @@ def attach(
             else f"{owners[0]} {'do' if known is None else 'does'} not have"
         )
         unknown = "drop" if spec.unknown_nodes == "drop" else "error"
-        needed = tuple(name for name in (spec.edge_type, spec.edge_weight) if name is not None)
-        edges.need(needed)
-        found = read_edges(edges, ends, everyone, unknown, needed, lacking)
+        edges.need([name for name in (spec.edge_type, spec.edge_weight) if name is not None])
+        there = [name for name in spec.edge_columns if name in edges.names]  # times are needed for as_of alone
+        found = read_edges(edges, ends, everyone, unknown, there, lacking)
         about = edge_attributes(edges, spec, found, types=types)
         if "edge_type" in about:
             about["edge_type"] = np.array(about["edge_type"][1], object)[about["edge_type"][0]]

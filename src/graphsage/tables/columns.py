@@ -379,11 +379,21 @@ class TimeScale:
             times[row] = number
         return times
 
-    def until(self, text: str, name: str) -> int:
-        """The time that a setting names; the end of the day if it is a day."""
+    @staticmethod
+    def of_text(text: str, order: Sequence[str]) -> "TimeScale":
+        """The scale of a time that a setting names: one of `order`, an integer or a date."""
+        return TimeScale(tuple(order)) if order else TimeScale(dates=_whole(text) is None)
+
+    def at(self, text: str, name: str) -> int:
+        """The time that a setting names; the beginning of the day if it is a day."""
         number = self._number(text)
         if number is None:
             raise ConfigError(f"{setting(name)} {self._problem(text)}")
+        return number
+
+    def until(self, text: str, name: str) -> int:
+        """The time that a setting names; the end of the day if it is a day."""
+        number = self.at(text, name)
         return number + _DAY - 1 if self.dates and len(text.strip()) == 10 else number
 
     def _number(self, value: Any) -> int | None:
