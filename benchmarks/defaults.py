@@ -54,6 +54,7 @@ from graphsage.training.trials import Result, Runner, Trial, TrialStore
 RANDOM = ("pubmed", "cora", "citeseer", "amazon_cs", "amazon_photo", "coauthor_cs")
 FIXED = ("setmm date", "debian", "ppi")
 DEVELOPMENT = ("setmm random", *RANDOM, *FIXED)
+CUT = {"steps": 2, "dim": 16}
 THIRDS = (0.6, 0.2, 0.2)
 YARDSTICKS = ("features", "features + 2 hops of neighbor means")
 VOTE = "neighbor vote"
@@ -99,6 +100,7 @@ def _opened(name: str, seed: int, folder: Path) -> tuple[Dataset, Split]:
 def trained(settings: Mapping[str, Any], folder: Path) -> Result:
     """Train with `own` settings; validation micro F1, and test micro F1 if `test`."""
     graph, split = data_of(settings["graph"], settings["seed"], folder)
+    own = settings["own"] | (CUT if settings.get("cut") else {})
     curve: list[float] = []
 
     def watch(event: Event) -> None:
@@ -107,7 +109,7 @@ def trained(settings: Mapping[str, Any], folder: Path) -> Result:
             curve.append(round(score, 4))
 
     began = time.monotonic()
-    model = train(graph, split, seed=settings["seed"], on_event=watch, **settings["own"])
+    model = train(graph, split, seed=settings["seed"], on_event=watch, **own)
     seconds = time.monotonic() - began
     parts = ("val", "test") if settings["test"] else ("val",)
     scores = model.evaluate_parts(graph, split, parts)
@@ -172,10 +174,11 @@ class Evaluate:
 
 
 def training_trials(
-    graphs: Iterable[str], seeds: int, own: Mapping[str, Any], experiment: str, *, test: bool
+    graphs: Iterable[str], seeds: int, own: Mapping[str, Any], experiment: str, *, test: bool, cut: bool = False
 ) -> list[Trial]:
+    more = {"test": test} | ({"cut": True} if cut else {})
     return [
-        Trial(graph, {"graph": graph, "seed": seed, "own": dict(own), "test": test}, experiment=experiment)
+        Trial(graph, {"graph": graph, "seed": seed, "own": dict(own), **more}, experiment=experiment)
         for graph in graphs
         for seed in range(seeds)
     ]
@@ -190,10 +193,13 @@ def yardstick_trials(graphs: Iterable[str], seeds: int) -> list[Trial]:
     ]
 
 
-def choose(runner: Runner, candidates: Mapping[str, Mapping[str, Any]], graphs: list[str], seeds: int) -> list[Any]:
+def choose(
+    runner: Runner, candidates: Mapping[str, Mapping[str, Any]], graphs: list[str], seeds: int, cut: bool
+) -> list[Any]:
     """Mean validation F1 of each candidate on each graph, best mean first."""
     trials = {
-        name: training_trials(graphs, seeds, own, "defaults-candidates", test=False) for name, own in candidates.items()
+        name: training_trials(graphs, seeds, own, "defaults-candidates", test=False, cut=cut)
+        for name, own in candidates.items()
     }
     together = sorted(
         (trial for some in trials.values() for trial in some), key=lambda trial: graphs.index(trial.label)
@@ -213,9 +219,9 @@ def choose(runner: Runner, candidates: Mapping[str, Mapping[str, Any]], graphs: 
     return sorted(rows, key=lambda row: -row["mean_val"])
 
 
-def prove(runner: Runner, graphs: list[str], seeds: int) -> list[dict[str, Any]]:
+def prove(runner: Runner, graphs: list[str], seeds: int, cut: bool) -> list[dict[str, Any]]:
     """For each graph: test F1 of the default and of the yardsticks, and the paired difference to the better one."""
-    runs = training_trials(graphs, seeds, {}, "defaults", test=True)
+    runs = training_trials(graphs, seeds, {}, "defaults", test=True, cut=cut)
     compared = yardstick_trials(graphs, seeds)
     runner.run([*runs, *compared])
     rows = []
@@ -244,9 +250,9 @@ def prove(runner: Runner, graphs: list[str], seeds: int) -> list[dict[str, Any]]
     return rows
 
 
-def score_recipe(runner: Runner, name: str, graphs: list[str], seeds: int) -> list[dict[str, Any]]:
+def score_recipe(runner: Runner, name: str, graphs: list[str], seeds: int, cut: bool) -> list[dict[str, Any]]:
     """Validation and test micro F1 of a recipe on each graph, and the seconds of a training."""
-    runs = training_trials(graphs, seeds, recipe(name), f"recipe-{name}", test=True)
+    runs = training_trials(graphs, seeds, recipe(name), f"recipe-{name}", test=True, cut=cut)
     runner.run(runs)
     rows = []
     for graph in graphs:
@@ -268,7 +274,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--resume-dir", type=Path, default=Path("results/trials/defaults"))
+    parser.add_argument(
+        "--cut", type=Path, metavar="FOLDER", help="try the command: 2 steps, 16 wide; results and trials go to FOLDER"
+    )
     asked = parser.parse_args()
+    cut = asked.cut is not None
+    if cut:
+        asked.results, asked.resume_dir = asked.cut, asked.cut / "trials"
 
     def done(trial: Trial, result: Result, made: int, total: int) -> None:
         shown = {name: value for name, value in result.items() if name != "curve"}
@@ -282,7 +294,7 @@ def main() -> None:
     if asked.mode == "choose":
         graphs = asked.graphs.split(",") if asked.graphs else list(DEVELOPMENT)
         candidates = json.loads(asked.candidates.read_text(encoding="utf-8"))
-        rows = choose(runner, candidates, graphs, asked.seeds or 3)
+        rows = choose(runner, candidates, graphs, asked.seeds or 3, cut)
         about = "validation micro F1 of candidates for the default; no test node was read"
         write_result(asked.results / "defaults-candidates.json", about, command, {"rows": rows})
         for row in rows:
@@ -292,14 +304,14 @@ def main() -> None:
         if not (asked.name and asked.graphs):
             parser.error("recipe needs --name and --graphs")
         command += f" --name {asked.name} --graphs {asked.graphs}"
-        rows = score_recipe(runner, asked.name, asked.graphs.split(","), asked.seeds or 5)
+        rows = score_recipe(runner, asked.name, asked.graphs.split(","), asked.seeds or 5, cut)
         about = f"micro F1 of the recipe {asked.name} (PPI: re-derived labels)"
         write_result(asked.results / f"recipe-{asked.name}.json", about, command, {"rows": rows})
         for row in rows:
             print(row["graph"], row["val"]["mean"], row["test"]["mean"])
         return
     graphs = asked.graphs.split(",") if asked.graphs else [*DEVELOPMENT, *GRAPHS]
-    rows = prove(runner, graphs, asked.seeds or 10)
+    rows = prove(runner, graphs, asked.seeds or 10, cut)
     about = (
         "test micro F1 of the default, with no option but data and label, beside logistic regressions whose penalty is "
         "chosen on validation; `holds`: the mean paired difference to the better one is at least -0.3 points or within "
