@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from graphsage.errors import ConfigError, DataError
+from graphsage.errors import BundleError, ConfigError, DataError
 from graphsage.estimator import GraphSageEmbedder
 from graphsage.evaluation.link_scores import LinkScores
 from graphsage.graph.graph import Graph
@@ -220,3 +220,13 @@ def test_estimators_and_sweeps_refuse_links() -> None:
         GraphSageEmbedder(graph=planted_graph(), settings={"task": "links"}).fit(range(120))
     with pytest.raises(ConfigError, match="scores nodes and no links"):
         Space({"task": "links"}, {"lr": Choice((0.1, 0.01))})
+
+
+def test_a_run_is_not_continued_with_other_pairs(tmp_path) -> None:
+    table = tmp_path / "pairs.csv"
+    table.write_text("source,target\n" + "".join(f"{v},{v + 40}\n" for v in range(100)), encoding="utf-8")
+    options = {**TASK, "epochs": 1, "pairs": str(table), "out": tmp_path / "run"}
+    train(rings(), **options)
+    table.write_text("source,target\n" + "".join(f"{v},{v + 41}\n" for v in range(100)), encoding="utf-8")
+    with pytest.raises(BundleError, match="other settings"):
+        train(rings(), **{**options, "epochs": 2}, resume=True)

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from graphsage.kernels.dropout import dropout
 
-DECODERS = ("dot", "bilinear", "mlp")
 HIDDEN = 64  # width of the decoder `mlp`
 FIRST_SCALE = 2.0  # exp(2) = 7.4 times the cosine of unit vectors
 

@@ -543,6 +543,8 @@ def _identity(config: Config, model: Model, data: TrainingData) -> str:
     """The run's settings (without its length, unless the learning rate needs it) and a digest of its data; JSON."""
     free = {} if config.rate_needs_length else {"epochs": None, "steps": None}
     settings = {**dataclasses.asdict(config), **free}
+    if config.pairs is not None:
+        settings["pairs"] = model.about["pairs"]
     digest = hashlib.sha256()
     scaler = (model.encoder.shift, model.encoder.scale)
     some = data.nodes[:: max(1, len(data.nodes) // 1024)]  # a sample, because features may be larger than memory
