@@ -120,3 +120,8 @@ def test_new_edges_have_types_and_weights_if_the_old_ones_have() -> None:
     with pytest.raises(GraphError, match="edge 0 has the type 'z', which is unknown; known types are 'a', 'b'"):
         graph.with_nodes(features=x[:1], edges=[(3, 0)], edge_type=["z"], edge_weight=[1])
     assert torch.equal(edges_of(graph).pairs, torch.tensor([[0, 1], [1, 2]]))
+
+
+@given(typed())
+def test_arrow_keeps_types_weights_and_times(graph: Graph) -> None:
+    assert facts(Graph.from_arrow(*graph.to_arrow())) == facts(graph)

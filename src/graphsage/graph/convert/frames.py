@@ -10,12 +10,12 @@ import numpy as np
 import torch
 
 from graphsage.errors import DataError, DataWarning
-from graphsage.graph.build import from_edges
-from graphsage.graph.convert.common import FEATURES, LABELS, TIMES, Array, answers_from, edges_once, first_of, plain
+from graphsage.graph.build import direction_of, edges_of, from_edges
+from graphsage.graph.convert.common import FEATURES, LABELS, TIMES, Array, answers_from, first_of, plain
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.graph.split import NONE, PARTS, Split
-from graphsage.tables.spec import BOTH, MERGED
+from graphsage.tables.spec import MERGED
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,6 +31,8 @@ def graph_and_splits(
     label: str | None = None,
     time: str | None = None,
     edge_time: str | None = None,
+    edge_type: str | None = None,
+    edge_weight: str | None = None,
     split: str | None = None,
     class_names: Sequence[str] | None = None,
     direction: str | None = None,
@@ -63,6 +65,8 @@ def graph_and_splits(
         time=time,
         split_column=split,
         edge_time=edge_time or first_of(TIMES, edge_table.names),
+        edge_type=edge_type or ("type" if about.get("edge_types") else None),
+        edge_weight=edge_weight or ("weight" if about.get("edge_weights") else None),
         direction=direction or (about.get("direction", MERGED) if directed is None else "in" if directed else MERGED),
         **options,
     )
@@ -99,6 +103,8 @@ def graph_and_splits(
             columns[name] = TimeScale().read(read.columns[name], name)
     ids = NodeIds.from_arrays(id_arrays(read.edges.known))
     kinds, types = read.edge_type or (None, None)
+    if kinds is not None and types is not None and {*types} <= {*(known := about.get("edge_types") or ())}:
+        kinds, types = np.array([known.index(each) for each in types], np.int64)[kinds], tuple(known)
     graph = from_edges(
         read.edges.pairs,
         len(read.edges.known),
@@ -113,14 +119,22 @@ def graph_and_splits(
 
 
 def to_arrow(graph: Graph) -> "tuple[pyarrow.Table, pyarrow.Table]":
-    """(edges, nodes): source, target and time; id, x, y, time and graph_number. `from_arrow` reads them back."""
+    """(edges, nodes): source, target, time, type and weight; id, x, y, time and graph_number. `from_arrow` reads them
+    back."""
     import pyarrow as pa
 
     ids = pa.array([graph.id_of(row) for row in range(graph.num_nodes)])
-    sources, targets, when = edges_once(graph)
-    edges: dict[str, Any] = {"source": ids.take(pa.array(plain(sources))), "target": ids.take(pa.array(plain(targets)))}
-    if when is not None:
-        edges["time"] = pa.array(plain(when))
+    found = edges_of(graph)
+    edges: dict[str, Any] = {
+        name: ids.take(pa.array(plain(found.pairs[:, end].contiguous())))
+        for end, name in enumerate(("source", "target"))
+    }
+    if found.time is not None:
+        edges["time"] = pa.array(plain(found.time))
+    if found.kinds is not None:
+        edges["type"] = pa.array(np.array(found.types, object)[plain(found.kinds)], pa.large_string())
+    if found.weight is not None:
+        edges["weight"] = pa.array(plain(found.weight))
     nodes: dict[str, Any] = {"id": ids}
     for name, tensor in (
         ("x", graph.features),
@@ -132,7 +146,8 @@ def to_arrow(graph: Graph) -> "tuple[pyarrow.Table, pyarrow.Table]":
             array = np.ascontiguousarray(plain(tensor))
             flat = pa.array(array.reshape(-1))
             nodes[name] = flat if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, array.shape[1])
-    about = {"direction": BOTH if graph.relations else graph.direction, "class_names": graph.class_names}
+    about: dict[str, Any] = {"direction": direction_of(graph), "class_names": graph.class_names}
+    about |= {"edge_types": found.types or None, "edge_weights": found.weight is not None}
     return pa.table(edges), pa.table(nodes).replace_schema_metadata({_ABOUT: json.dumps(about).encode()})
 
 
