@@ -267,6 +267,14 @@ def test_known_labels_are_read_of_neighbors_and_kept_in_the_bundle(tmp_path) -> 
         gs.train(graph, split, task="joint", label_inputs=True, **SMALL)
 
 
+def test_on_a_small_graph_a_batch_leaves_most_labels_to_be_read() -> None:
+    graph = planted_graph(classes=3).replace(features=None)
+    split = planted_split(graph)
+    model = gs.train(graph, split, dim=32)
+    assert model.about["training"]["steps"] == 60 * 4
+    assert model.evaluate(graph, split, "test").micro > 0.7
+
+
 def test_identity_vectors_are_learned_and_refuse_another_graph() -> None:
     graph = planted_graph().replace(features=None)
     split = planted_split(graph)

@@ -1,7 +1,7 @@
 """The supervised objective on the labeled training nodes: cross-entropy of the head's scores, each with the weight of
 its class, or the error of numbers in deviations of their target."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -16,6 +16,8 @@ from graphsage.model.heads import ClassHead, RegressionHead
 from graphsage.training.class_weights import class_weights
 from graphsage.training.config import Config
 from graphsage.training.objectives.base import Objective, TrainingData
+
+HIDDEN_PART = 4  # with label inputs a batch has at most this part of the training nodes
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,9 @@ class Supervised(Objective):
         self.head, self.labels = head, head.standardized(labels) if isinstance(head, RegressionHead) else labels
         self.class_weights = class_weights(config.class_weights, labels[self.nodes], head.linear.out_features)
         self.epochs = self._epochs(len(self.nodes))
+        if data.known is not None:  # a batch hides the labels of its targets, and most others must be left to read
+            size = min(config.batch_size, max(len(self.nodes) // HIDDEN_PART, 1))
+            self.epochs = replace(self.epochs, batch_size=size)
 
     def choose_examples(self, step: int, count: int = 1) -> Examples:
         """The targets (count, B), their keys, with known labels the targets of all ranks, and if ranks share the step
