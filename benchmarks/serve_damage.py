@@ -7,7 +7,8 @@ folder. The service is started over the damaged files and asked for every node, 
 attributes, neighbors and searches. An answer may be refused; one that is given must be that of the undamaged files. A
 graph folder is opened and its arrays are compared. The journal's part flips bits of the WAL, the mark and the manifest
 of a live graph that was killed after its last acknowledged change, and opens it. Last, it times opening a live graph of
-a million nodes, also with the package in CHECKOUT (52bbd43), the two alternating.
+a million nodes, also with the package in CHECKOUT (52bbd43), the two alternating; at most 1.5 times the processor time
+passes.
 """
 
 import argparse
@@ -254,7 +255,7 @@ def main() -> None:
             "opening": opening(Path(folder), options.old),
         }
     bad = [word for word in ("WRONG", "TRACEBACK", "LOST") if word in json.dumps(result)]
-    passed = not bad and result["opening"].get("ratio", 1) <= 1.5
+    passed = not bad and result["opening"].get("ratio_of_cpu", 1) <= 1.5
     about = "a service, a live graph and a graph folder over files with flipped bits"
     write_result(
         options.out, about, "python -m benchmarks.serve_damage", {"surroundings": where, "passed": passed, **result}
