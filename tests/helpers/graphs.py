@@ -40,8 +40,14 @@ def graphs(
 
 
 @st.composite
-def full_graphs(draw: Callable[..., Any], max_nodes: int = 8, directions: tuple[str, ...] = ("merged", "in")) -> Graph:
-    """A graph that may have all there is: ids of both kinds, features, classes or many labels, names, times."""
+def full_graphs(
+    draw: Callable[..., Any],
+    max_nodes: int = 8,
+    directions: tuple[str, ...] = ("merged", "in"),
+    of_edges: bool = False,
+) -> Graph:
+    """A graph that may have all there is: ids of both kinds, features, classes or many labels, names, times; with
+    `of_edges` also edge types and weights."""
     n, edges = draw(edge_lists(max_nodes))
     columns: dict[str, Any] = {}
     if draw(st.booleans()):
@@ -66,6 +72,11 @@ def full_graphs(draw: Callable[..., Any], max_nodes: int = 8, directions: tuple[
             columns[name] = draw(st.lists(whole, min_size=n, max_size=n))
     if draw(st.booleans()):
         columns["edge_time"] = draw(st.lists(whole, min_size=len(edges), max_size=len(edges)))
+    if of_edges and draw(st.booleans()):
+        columns["edge_type"] = draw(st.lists(st.integers(0, 1), min_size=len(edges), max_size=len(edges)))
+        columns["edge_types"] = ["loves", "hates"]
+    if of_edges and draw(st.booleans()):  # sums are exact
+        columns["edge_weight"] = draw(st.lists(st.sampled_from([0.5, 1, 3]), min_size=len(edges), max_size=len(edges)))
     return from_edges(edges, n, direction=draw(st.sampled_from(directions)), **columns)
 
 

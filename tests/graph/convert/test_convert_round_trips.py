@@ -1,11 +1,15 @@
 """A graph that goes out into another library's object and comes back is the same graph."""
 
+from typing import Any
+
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 
 from graphs import facts, full_graphs
+from graphsage.graph.build import direction_of, edges_of, from_edges, types_of
 from graphsage.graph.convert.common import is_symmetric
 from graphsage.graph.graph import Graph
+from graphsage.tables.spec import DIRECTIONS
 
 
 @given(graph=full_graphs())
@@ -51,3 +55,30 @@ def test_data_frames_keep_everything_but_what_no_column_says(library: str, graph
     names = graph.class_names or [str(number) for number in range(max(1, graph.num_classes))]
     back = Graph.from_pandas(*frames, directed=graph.directed, class_names=names)
     assert facts(back, "class_names") == facts(graph, "class_names")
+
+
+def chosen(graph: Graph, **names: str) -> dict[str, Any]:
+    """The options that name the edge attributes a graph has, and its direction."""
+    there = {"edge_type": bool(types_of(graph)), "edge_weight": edges_of(graph).weight is not None}
+    return {option: name for option, name in names.items() if there[option]} | {"direction": direction_of(graph)}
+
+
+@given(graph=full_graphs(directions=DIRECTIONS, of_edges=True))
+def test_networkx_keeps_directions_types_weights_and_times(graph: Graph) -> None:
+    assume(graph.num_edges)
+    back = Graph.from_networkx(graph.to_networkx(), **chosen(graph, edge_type="type", edge_weight="weight"))
+    assert facts(back, "graph_number") == facts(graph, "graph_number")
+
+
+@given(graph=full_graphs(directions=DIRECTIONS, of_edges=True))
+def test_pyg_keeps_directions_types_weights_and_times(graph: Graph) -> None:
+    back = Graph.from_pyg(graph.to_pyg(), **chosen(graph, edge_type="edge_type", edge_weight="edge_weight"))
+    assert facts(back) == facts(graph)
+
+
+@given(graph=full_graphs(directions=DIRECTIONS, of_edges=True))
+def test_scipy_keeps_directions_and_weights(graph: Graph) -> None:
+    edges, direction = edges_of(graph), direction_of(graph)
+    known = from_edges(edges.pairs, graph.num_nodes, edge_weight=edges.weight, direction=direction)
+    back = Graph.from_scipy(graph.to_scipy(), weights=edges.weight is not None, direction=direction)
+    assert facts(back) == facts(known)

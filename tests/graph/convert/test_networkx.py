@@ -44,6 +44,22 @@ def test_edges_of_a_multigraph_are_merged_and_the_earliest_time_stays(kind: Any,
     assert set(graph.edge_time.tolist()) == {3}
 
 
+def test_weights_of_repeated_edges_add_up_and_types_are_relations() -> None:
+    made: Any = nx.MultiDiGraph()
+    made.add_edge("a", "b", kind="road", kg=1)
+    made.add_edge("a", "b", kind="road", kg=2)
+    made.add_edge("a", "b", kind="rail", kg=5)
+    made.add_edge("b", "a", kind="road", kg=0)
+    graph = Graph.from_networkx(made, edge_type="kind", edge_weight="kg")
+    assert {name: neighbor_lists(each) for name, each in graph.relations.items()} == {
+        "rail": {0: [], 1: [0]},
+        "road": {0: [], 1: [0]},
+    }
+    assert [each.edge_weight.tolist() for each in graph.relations.values()] == [[5], [3]]
+    both = Graph.from_networkx(made, edge_type="kind", edge_weight="kg", direction="both")
+    assert [*both.relations] == ["rail in", "rail out", "road in", "road out"]
+
+
 @pytest.mark.parametrize("name", ["x", "feature", "features", "feat"])
 def test_features_are_found_by_their_usual_names(name: str) -> None:
     graph = Graph.from_networkx(triangle(**{name: [[1, 2], [3, 4], [5, 6]]}))
@@ -76,7 +92,7 @@ def test_what_is_left_behind_is_named() -> None:
         graph = Graph.from_networkx(made)
     said = [str(warning.message) for warning in caught]
     assert said[0].startswith("node attributes not carried over: club")
-    assert said[1].startswith("edge attributes not carried over: weight")
+    assert said[1] == ("edge attributes not carried over: weight; choose with edge_time=, edge_type=, edge_weight=")
     assert graph.labels is None
     with pytest.warns(UserWarning, match="weight"):
         graph = Graph.from_networkx(made, label="club")
@@ -94,6 +110,8 @@ def test_what_is_left_behind_is_named() -> None:
         ({"y": ["a", 1, 2]}, {}, "labels must be all names or all integers; got 1"),
         ({"x": [[1], [2], [3]]}, {"label": "kind"}, "no node has the attribute 'kind'; there are x"),
         ({}, {"features": "vector"}, "node 'a' has no attribute 'vector'"),
+        ({}, {"edge_weight": "kg"}, r"edge \('a', 'b'\) has no attribute 'kg'; each of the 2 needs one"),
+        ({}, {"direction": "out"}, "is undirected, so its edges have no direction 'out'"),
     ],
 )
 def test_what_cannot_be_used_is_named(about: dict[str, Any], options: dict[str, Any], message: str) -> None:

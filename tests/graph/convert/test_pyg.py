@@ -89,6 +89,32 @@ def test_edge_attributes_are_left_behind_with_a_warning() -> None:
         Graph.from_pyg(data(edge_attr=torch.ones(3, 2), pos=torch.ones(3, 2)))
 
 
+@pytest.mark.parametrize("weight", [torch.tensor([0.5, 2, 0]), torch.tensor([[0.5], [2], [0]])])
+def test_an_attribute_of_edges_is_their_weight_if_named(weight: torch.Tensor) -> None:
+    graph = Graph.from_pyg(data(edge_attr=weight), edge_weight="edge_attr")
+    assert neighbor_lists(graph) == {0: [], 1: [0, 2], 2: []}  # weight 0 is no edge
+    assert graph.edge_weight is not None
+    assert graph.edge_weight.tolist() == [0.5, 2]
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_values_of_a_sparse_adjacency_are_weights_if_named() -> None:
+    transposed = torch.zeros(3, 3)
+    transposed[INDEX[1], INDEX[0]] = torch.tensor([5.0, 6, 7])
+    graph = Graph.from_pyg(Data(adj_t=transposed.to_sparse_csr(), num_nodes=3), edge_weight="adj_t")
+    assert neighbor_lists(graph) == NEIGHBORS
+    assert graph.edge_weight is not None
+    assert graph.edge_weight.tolist() == [5, 6, 7]
+
+
+def test_types_of_edges_are_relations_if_named() -> None:
+    graph = Graph.from_pyg(data(edge_type=torch.tensor([1, 0, 1])), edge_type="edge_type")
+    assert {name: neighbor_lists(each) for name, each in graph.relations.items()} == {
+        "0": {0: [], 1: [2], 2: []},
+        "1": {0: [], 1: [0], 2: [1]},
+    }
+
+
 def hetero(*kinds: str) -> HeteroData:
     made = HeteroData()
     for kind in kinds:
@@ -111,6 +137,34 @@ def test_kinds_of_edges_are_merged_with_a_warning() -> None:
     made["paper", "extends", "paper"].edge_index = INDEX[:, 2:]
     with pytest.warns(UserWarning, match="kinds of edges not carried over: .*they are merged"):
         assert neighbor_lists(Graph.from_pyg(made)) == NEIGHBORS
+
+
+def test_kinds_of_edges_of_hetero_data_are_relations_if_asked_for() -> None:
+    made = hetero("paper")
+    made["paper", "cites", "paper"].edge_index = INDEX[:, :2]
+    made["paper", "extends", "paper"].edge_index = INDEX[:, 2:]
+    graph = Graph.from_pyg(made, edge_type="edge_type", direction="out")
+    assert {name: neighbor_lists(each) for name, each in graph.relations.items()} == {
+        "cites": {0: [1], 1: [], 2: [1]},
+        "extends": {0: [], 1: [2], 2: []},
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"edge_weight": "cost"}, "edge_weight names 'cost', but no edges have that attribute"),
+        ({"edge_type": "cost"}, "edge_type names 'cost', but no edges have that attribute"),
+        ({"edge_weight": "adj_t"}, "edge_weight names 'adj_t', but no edges have that attribute"),
+        ({"edge_weight": "edge_attr"}, r"edge_attr must have one number for each edge; got shape \(3, 2\)"),
+        ({"edge_weight": "short"}, "short must have one number for each of the 3 edges; got 2"),
+        ({"edge_weight": "minus"}, "edge 1 has the weight -2; weights are finite"),
+    ],
+)
+def test_edge_attributes_that_cannot_be_read_are_named(options: dict[str, str], message: str) -> None:
+    about = {"edge_attr": torch.ones(3, 2), "short": torch.ones(2), "minus": torch.tensor([1.0, -2, 3])}
+    with pytest.raises(DataError, match=message):
+        Graph.from_pyg(data(**about), **options)
 
 
 def test_several_node_types_are_an_error_that_names_them() -> None:

@@ -41,6 +41,42 @@ def test_weights_are_left_behind_with_a_warning() -> None:
     assert graph.num_edges == 3
 
 
+def test_values_are_weights_if_asked_for() -> None:
+    graph = Graph.from_scipy(sparse.csr_array(ONE_WAY * 0.5), weights=True)
+    assert graph.edge_weight is not None
+    assert graph.edge_weight.tolist() == [0.5] * 3
+    assert graph.directed
+
+
+def test_weights_of_both_entries_of_an_undirected_edge_do_not_add_up() -> None:
+    symmetric = sparse.csr_array(np.array([[4.0, 2, 0], [2, 0, 3], [0, 3, 0]]))
+    for directed in (None, False):
+        graph = Graph.from_scipy(symmetric, weights=True, directed=directed)
+        assert not graph.directed
+        assert graph.edge_weight is not None
+        assert graph.edge_weight.tolist() == [4, 2, 2, 3, 3]
+    lopsided = sparse.csr_array(np.array([[0, 2.0], [1, 0]]))
+    assert Graph.from_scipy(lopsided, weights=True).directed
+    merged = Graph.from_scipy(lopsided, weights=True, directed=False)
+    assert merged.edge_weight is not None
+    assert merged.edge_weight.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
+def test_weights_that_are_none_are_refused(value: float) -> None:
+    matrix = sparse.csr_array(np.array([[0, value], [1, 0]]))
+    with pytest.raises(GraphError, match="weights are finite numbers from 0"):
+        Graph.from_scipy(matrix, weights=True)
+
+
+def test_edge_times_and_types_are_left_behind_with_a_warning() -> None:
+    graph = Graph.from_edges([[0, 1], [0, 1]], edge_type=["a", "b"], edge_time=[1, 2], directed=True)
+    with pytest.warns(UserWarning, match="edge attributes not carried over: time, type") as caught:
+        made = graph.to_scipy()
+    assert len(caught) == 1
+    assert made.todense().tolist() == [[0, 1], [0, 0]]
+
+
 def test_sparse_features_become_dense_and_labels_may_be_names() -> None:
     graph = Graph.from_scipy(
         sparse.csr_array(ONE_WAY),

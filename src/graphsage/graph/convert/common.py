@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from graphsage.errors import ConfigError, DataError, DataWarning
-from graphsage.graph.build import from_edges, types_of
+from graphsage.graph.build import from_edges
 from graphsage.graph.graph import UNKNOWN, Graph
 from graphsage.graph.split import Split
 from graphsage.tables.spec import MERGED
@@ -21,48 +21,46 @@ TIMES = ("time",)
 Array = npt.NDArray[Any]
 
 
-def from_entries(sources: Any, targets: Any, num_nodes: int, /, *, directed: bool | None, **attributes: Any) -> Graph:
-    """A graph of entries source -> target. `directed=None`: undirected where each entry has its reverse."""
+def from_entries(
+    sources: Any,
+    targets: Any,
+    num_nodes: int,
+    /,
+    *,
+    directed: bool | None,
+    direction: str | None = None,
+    **attributes: Any,
+) -> Graph:
+    """A graph of entries source -> target. `directed=None`: undirected where each entry has its reverse. `direction` is
+    that of `from_edges`."""
     edges = torch.stack([_ends(sources), _ends(targets)], dim=1)
-    graph = from_edges(edges, num_nodes, directed=directed is not False, **attributes)
-    return graph.replace(direction=MERGED) if directed is None and is_symmetric(graph) else graph
+    if directed or direction not in (None, MERGED):
+        return from_edges(edges, num_nodes, directed=bool(directed), direction=direction, **attributes)
+    merge = directed is False or direction == MERGED
+    if not merge or attributes.get("edge_weight") is not None:
+        graph = from_edges(edges, num_nodes, directed=True, **attributes)
+        if is_symmetric(graph):  # both entries of an undirected edge are there: their weights must not add up
+            undirected = graph.with_relations(lambda each: each.replace(direction=MERGED))
+            return undirected.replace(direction=MERGED)
+        if not merge:
+            return graph
+    return from_edges(edges, num_nodes, **attributes)
 
 
 def is_symmetric(graph: Graph) -> bool:
-    """Whether each stored entry has its reverse, with the same time if entries have one."""
+    """Whether each stored entry of each type has its reverse, with the same time and weight if entries have them."""
     from scipy.sparse import csr_array
 
+    if graph.relations:
+        return all(is_symmetric(each) for each in graph.relations.values())
     n, indptr, indices = graph.num_nodes, plain(graph.indptr), plain(graph.indices)
-    when = np.ones(len(indices), np.int8) if graph.edge_time is None else plain(graph.edge_time)
-    turned = csr_array((when, indices, indptr), shape=(n, n)).tocsc()  # linear: no sorting
-    pairs = (turned.indptr, indptr), (turned.indices, indices), (turned.data, when)
-    return all(np.array_equal(theirs, ours) for theirs, ours in pairs)
-
-
-def entries(graph: Graph) -> tuple[Tensor, Tensor]:
-    """Sources and targets of all stored entries: u is a neighbor of v, so u -> v; v -> u in lists of out-neighbors."""
-    lists = one_way(graph)
-    ends = lists.indices.long(), lists.edge_rows
-    return ends[::-1] if lists.direction == "out" else ends
-
-
-def one_way(graph: Graph) -> Graph:
-    """The lists that name each edge of a directed graph once."""
-    if graph.weighted:
-        note_dropped("edge attributes", ["weight"])
-    if len(graph.edge_lists) == 1:
-        return graph.edge_lists[0]
-    note_dropped("edge types", types_of(graph), "; their edges are merged")
-    return graph.replace(relations={})
-
-
-def edges_once(graph: Graph) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Sources, targets and times of all edges; an undirected one in one direction only."""
-    sources, targets = entries(graph)
-    if one_way(graph).directed:
-        return sources, targets, one_way(graph).edge_time
-    keep = sources <= targets
-    return sources[keep], targets[keep], None if graph.edge_time is None else graph.edge_time[keep]
+    known = [plain(each) for each in (graph.edge_time, graph.edge_weight) if each is not None]
+    for ours in known or [np.ones(len(indices), np.int8)]:
+        turned = csr_array((ours, indices, indptr), shape=(n, n)).tocsc()  # linear: no sorting
+        pairs = (turned.indptr, indptr), (turned.indices, indices), (turned.data, ours)
+        if not all(np.array_equal(theirs, own) for theirs, own in pairs):
+            return False
+    return True
 
 
 def labels_from(values: Any) -> tuple[Array, tuple[str, ...] | None]:

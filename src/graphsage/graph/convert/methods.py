@@ -24,12 +24,12 @@ class Conversions:
         features: str | Sequence[str] | None = None,
         label: str | None = None,
         time: str | None = None,
-        edge_time: str | None = None,
+        **options: Any,
     ) -> "Graph":
         """From a networkx graph: ids and direction stay; see `graphsage.graph.convert.networkx`."""
         from graphsage.graph.convert.networkx import from_networkx
 
-        return from_networkx(graph, features=features, label=label, time=time, edge_time=edge_time)
+        return from_networkx(graph, features=features, label=label, time=time, **options)
 
     @staticmethod
     def from_scipy(adjacency: Any, *, features: Any = None, labels: Any = None, **attributes: Any) -> "Graph":
@@ -39,11 +39,11 @@ class Conversions:
         return from_scipy(adjacency, features=features, labels=labels, **attributes)
 
     @staticmethod
-    def from_pyg(data: Any, *, directed: bool | None = None) -> "Graph":
+    def from_pyg(data: Any, **options: Any) -> "Graph":
         """From PyTorch Geometric's Data, or HeteroData with one node type; see `graphsage.graph.convert.pyg`."""
         from graphsage.graph.convert.pyg import from_pyg
 
-        return from_pyg(data, directed=directed)
+        return from_pyg(data, **options)
 
     @staticmethod
     def from_dgl(graph: Any, **options: Any) -> "Graph":
@@ -69,7 +69,7 @@ class Conversions:
     from_pandas = from_polars = from_arrow
 
     def to_networkx(self: "Graph") -> "networkx.Graph[Any]":  # type: ignore[misc]
-        """A networkx Graph or DiGraph."""
+        """A networkx Graph or DiGraph, or a multigraph."""
         from graphsage.graph.convert.networkx import to_networkx
 
         return to_networkx(self)

@@ -1,4 +1,4 @@
-"""NetworkX graphs. Multigraphs are merged to one edge a pair; nodes must be all strings or all integers."""
+"""NetworkX graphs. Repeated edges of a type are merged; nodes must be all strings or all integers."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphsage.errors import DataError
-from graphsage.graph.build import from_edges
+from graphsage.graph.build import direction_of, edges_of, from_edges
 from graphsage.graph.convert.common import (
     FEATURES,
     LABELS,
     TIMES,
     answers_from,
-    edges_once,
     features_from,
     first_of,
     missing,
     note_dropped,
-    one_way,
     plain,
 )
 from graphsage.graph.graph import Graph, known_labels
+from graphsage.tables.spec import MERGED
 
 if TYPE_CHECKING:
     import networkx
@@ -33,13 +32,18 @@ def from_networkx(
     label: str | None = None,
     time: str | None = None,
     edge_time: str | None = None,
+    edge_type: str | None = None,
+    edge_weight: str | None = None,
+    direction: str | None = None,
 ) -> Graph:
     """A networkx Graph, DiGraph, MultiGraph or MultiDiGraph; rows follow the order of its nodes.
 
     Node attributes: `features` names one with a vector or several with a number each (looked for: x, feature,
     features, feat), `label` one with a class, a name or a row of 0 and 1 (y, label, labels), `time` an integer.
-    Where not each node has a label, the others are unknown; features and times must be complete. `edge_time` names an
-    edge attribute (time). Other attributes, weights among them, are not carried over; a warning names them.
+    Where not each node has a label, the others are unknown; features and times must be complete. `edge_time` (time),
+    `edge_type` and `edge_weight` name edge attributes, which each edge must have. Types and weights are read only if
+    they are named. `direction` is that of `Graph.from_edges`: by default merged, and in of a directed graph. Other
+    attributes are not carried over; a warning names them.
     """
     if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
         raise DataError(f"from_networkx takes a networkx graph; got {type(graph).__name__}")
@@ -56,10 +60,19 @@ def from_networkx(
     pairs = np.array([(row_of[u], row_of[v]) for u, v, _ in links], np.int64).reshape(-1, 2)
     edge_keys = set().union(*(about for _, _, about in links))
     edge_time = edge_time if edge_time is not None else first_of(TIMES, edge_keys)
-    note_dropped("edge attributes", edge_keys - {edge_time}, "; GraphSAGE reads which edges there are")
-    when = None
-    if edge_time is not None and links:
-        when = np.array(_column([((u, v), about) for u, v, about in links], edge_time, "edge"))
+    read = {"edge_time": edge_time, "edge_type": edge_type, "edge_weight": edge_weight}
+    note_dropped("edge attributes", edge_keys - {*read.values()}, f"; choose with {'=, '.join(read)}=")
+    rows = [((u, v), about) for u, v, about in links]
+    of_edges: dict[str, Any] = {
+        option: np.array(_column(rows, name, "edge")) for option, name in read.items() if name is not None and links
+    }
+    types = graph.graph.get("edge_types")
+    if "edge_type" in of_edges and types is not None and {*of_edges["edge_type"].tolist()} <= {*types}:
+        of_edges["edge_types"] = types
+    if direction not in (None, MERGED) and not graph.is_directed():
+        raise DataError(
+            f"this networkx graph is undirected, so its edges have no direction {direction!r}; leave it out"
+        )
 
     answers = {} if label is None else answers_from(_labels(nodes, label))
     if label is not None and label not in keys:
@@ -72,18 +85,25 @@ def from_networkx(
         **answers | ({"class_names": graph.graph["class_names"]} if "class_names" in graph.graph else {}),
         ids=None if all(type(i) is int for i in ids) and ids == list(range(len(ids))) else ids,
         time=None if time is None else np.array(_column(nodes, time, "node")),
-        edge_time=when,
-        directed=graph.is_directed(),
+        direction=direction or ("in" if graph.is_directed() else MERGED),
+        **of_edges,
     )
 
 
 def to_networkx(graph: Graph) -> "networkx.Graph[Any]":
-    """A networkx Graph or DiGraph with node attributes x, y, time, edge attribute time, and `class_names`."""
+    """A networkx Graph or DiGraph with node attributes x, y, time, edge attributes time, type, weight, and of the graph
+    `class_names`, `edge_types`. A multigraph if there are types, or times and weights: pairs may have several edges."""
     try:
         import networkx
     except ImportError:
         raise missing("networkx", "to_networkx") from None
-    made: Any = networkx.DiGraph() if one_way(graph).directed else networkx.Graph()
+    edges, directed = edges_of(graph), direction_of(graph) != MERGED
+    kinds: tuple[Any, Any] = (networkx.Graph, networkx.DiGraph)
+    if edges.types or (edges.time is not None and edges.weight is not None):
+        kinds = networkx.MultiGraph, networkx.MultiDiGraph
+    made: Any = kinds[directed]()
+    if edges.types:
+        made.graph["edge_types"] = list(edges.types)
     if graph.class_names is not None:
         made.graph["class_names"] = list(graph.class_names)
     ids = [graph.id_of(row) for row in range(graph.num_nodes)]
@@ -96,12 +116,14 @@ def to_networkx(graph: Graph) -> "networkx.Graph[Any]":
         _set(made, [ids[row] for row in known], "y", [labels[row] for row in known])
     if graph.time is not None:
         _set(made, ids, "time", graph.time.tolist())
-    sources, targets, when = edges_once(graph)
-    ends = zip(sources.tolist(), targets.tolist(), strict=True)
-    if when is None:
-        made.add_edges_from((ids[u], ids[v]) for u, v in ends)
-    else:
-        made.add_edges_from((ids[u], ids[v], {"time": t}) for (u, v), t in zip(ends, when.tolist(), strict=True))
+    of_edges = {
+        "time": None if edges.time is None else edges.time.tolist(),
+        "type": None if edges.kinds is None else [edges.types[kind] for kind in edges.kinds.tolist()],
+        "weight": None if edges.weight is None else edges.weight.tolist(),
+    }
+    columns = {name: values for name, values in of_edges.items() if values is not None}
+    for (u, v), *values in zip(edges.pairs.tolist(), *columns.values(), strict=True):
+        made.add_edge(ids[u], ids[v], **dict(zip(columns, values, strict=True)))
     return made
 
 
