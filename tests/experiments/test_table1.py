@@ -263,3 +263,30 @@ def test_a_row_of_deepwalk_counts_the_nodes_without_a_vector(sources: tuple[Sour
     isolated = int((cut.degrees == 0).sum())
     assert isolated >= 1
     assert rows["DeepWalk"]["without_vector"] >= isolated
+
+
+def test_deepwalks_rates_are_compared_under_one_protocol(sources: tuple[Source, ...], tmp_path: Path) -> None:
+    """Under the old one, scores were higher: a rate that was not made again must not win by that."""
+
+    def made(version: int, rates: tuple[float, ...], val: dict[float, float]) -> Session:
+        with pytest.MonkeyPatch.context() as patch:
+            type = dataclasses.replace(trial_runners.TYPES["deepwalk"], version=version)
+            patch.setitem(trial_runners.TYPES, "deepwalk", type)
+            here = start(sources[:1], dataclasses.replace(TWO_RATES, deepwalk_rates=rates), tmp_path, device="cpu")
+
+            def evaluate(trial: Trial) -> Result:
+                score = {"val": val[trial.settings["lr"]], "test": 0.5}
+                return {"rows": {f"{name} {c}": score for name in DEEPWALK for c in CONTEXTS}, "seconds": 1.0}
+
+            patch.setattr(here.trials, "evaluate", evaluate)
+            here.trials.run(first_deepwalk(here, sources[0]))
+        return start(sources[:1], TWO_RATES, tmp_path, device="cpu")
+
+    made(1, (0.2, 0.8), {0.2: 0.6, 0.8: 0.7})
+    found = swept_deepwalk(made(2, (0.8,), {0.8: 0.4}), sources[0], "DeepWalk")
+    assert found is not None
+    assert (found.chosen["lr"], [point["val"] for point in found.points]) == (0.8, [0.6, 0.6, 0.7, 0.7])
+    assert [record["version"] for record in found.runs.values()] == [2]
+    found = swept_deepwalk(made(2, (0.2,), {0.2: 0.5}), sources[0], "DeepWalk")
+    assert found is not None
+    assert (found.chosen["lr"], [point["val"] for point in found.points]) == (0.2, [0.5, 0.5, 0.4, 0.4])

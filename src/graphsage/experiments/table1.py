@@ -5,6 +5,7 @@ Every row is built from all trials that exist for it, whichever command and mach
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from graphsage.experiments.paper import NAMES, PLUS_FEATURES, SIMPLE_ROWS, publi
 from graphsage.experiments.profile import AGGREGATORS, TASKS
 from graphsage.experiments.record import spread
 from graphsage.experiments.session import Session
-from graphsage.experiments.trial_runners import FIVE_PASSES, is_old, machine_of, make_trial
+from graphsage.experiments.trial_runners import FIVE_PASSES, TYPES, is_old, machine_of, make_trial
 from graphsage.training.space import SIZES, UNSUPERVISED_RATES
 from graphsage.training.trials import Swept, Trial, Unfinished, sweep, swept
 
@@ -116,31 +117,43 @@ def chosen_deepwalk(session: Session, source: Source, asked: Sequence[tuple[str,
 
 
 def swept_deepwalk(session: Session, source: Source, name: str, noise: float = 0.0, variant: str = "") -> Swept | None:
-    """The finished part of one method's sweep; None if no trial was made."""
+    """The finished part of one method's sweep; None if no trial was made.
+
+    As in `swept`, points are compared under one protocol version, the newest under which all of them were made.
+    """
     suffix = variant + (f" noise {noise}" if noise else "")
 
     def of(record: Mapping[str, Any], contexts: str) -> Row:
         return {**record, "result": record["result"]["rows"][f"{name} {contexts}{suffix}"]}
 
-    made = {lr: _records(session, source, lr, noise) for lr in session.profile.deepwalk_rates}
-    seen = {
-        lr: {seed: each for seed, each in records.items() if f"{name} {CONTEXTS[0]}{suffix}" in each["result"]["rows"]}
-        for lr, records in made.items()
-    }
+    def under(version: int) -> dict[float, dict[int, dict[str, Any]]]:
+        """Of each rate the newest records up to this version, by seed."""
+        made = {lr: _records(session, source, lr, noise, version) for lr in session.profile.deepwalk_rates}
+        seen = {
+            lr: {n: each for n, each in records.items() if f"{name} {CONTEXTS[0]}{suffix}" in each["result"]["rows"]}
+            for lr, records in made.items()
+        }
+        return {lr: records for lr, records in seen.items() if 0 in records}
+
+    newest = TYPES["deepwalk"].version
+    seen = under(newest)
+    if not seen:
+        return None
+    compared = next((found for v in range(newest, 0, -1) if _whole(found := under(v), v, len(seen))), seen)
     points = [
         {"lr": lr, "contexts": contexts, "val": of(records[0], contexts)["result"]["val"]}
-        for lr, records in seen.items()
-        if 0 in records
+        for lr, records in compared.items()
         for contexts in CONTEXTS
     ]
-    if not points:
-        return None
     best = max(points, key=lambda point: point["val"])
     chosen = {name: best[name] for name in ("lr", "contexts")}
     runs = {seed: of(record, chosen["contexts"]) for seed, record in seen[chosen["lr"]].items()}
-    return Swept(
-        chosen, points, runs, [of(records[0], chosen["contexts"]) for records in seen.values() if 0 in records]
-    )
+    return Swept(chosen, points, runs, [of(records[0], chosen["contexts"]) for records in compared.values()])
+
+
+def _whole(made: Mapping[float, Mapping[int, Mapping[str, Any]]], version: int, rates: int) -> bool:
+    """Whether seed 0 of all rates was made under this version."""
+    return len(made) == rates and all(records[0]["version"] == version for records in made.values())
 
 
 def _needed(session: Session, source: Source, lr: float, seed: int, noise: float) -> Trial:
@@ -152,9 +165,13 @@ def _needed(session: Session, source: Source, lr: float, seed: int, noise: float
     return plain if made or source != session.evolving else noisy
 
 
-def _records(session: Session, source: Source, lr: float, noise: float) -> dict[int, dict[str, Any]]:
-    """By seed. Scores on true features are the same whether or not a trial has met noise as well."""
-    noisy, plain = (session.trials.seeds(trial, session.seeds) for trial in _deepwalk_trials(session, source, lr))
+def _records(session: Session, source: Source, lr: float, noise: float, version: int) -> dict[int, dict[str, Any]]:
+    """By seed, under the newest protocol up to `version`. Scores on true features are the same whether or not a trial
+    has met noise as well."""
+    noisy, plain = (
+        session.trials.seeds(replace(trial, version=version), session.seeds)
+        for trial in _deepwalk_trials(session, source, lr)
+    )
     found = noisy if noise else {**plain, **noisy}
     newest = max((record["version"] for record in found.values()), default=0)
     return {seed: record for seed, record in sorted(found.items()) if record["version"] == newest}
