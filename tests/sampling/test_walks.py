@@ -8,14 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms import hashed
-from graphs import SEEDS, chi_square_p, edge_set, graphs, star
+from graphs import SEEDS, chi_square_p, edge_set, graphs, normal, star
 from graphsage.graph.graph import Graph
 from graphsage.kernels.random import Stream
 from graphsage.sampling.walks import random_walks, walk_pairs
 
 
-@given(graphs(directed=None), st.integers(1, 6), SEEDS)
-def test_each_step_follows_an_edge_or_stays_where_there_is_none(graph: Graph, length: int, seed: int) -> None:
+@given(graphs(directed=None), st.integers(1, 6), SEEDS, st.booleans())
+def test_each_step_follows_an_edge_or_stays_where_there_is_none(
+    graph: Graph, length: int, seed: int, weighted: bool
+) -> None:
+    graph = with_weights(graph, seed) if weighted else graph
     starts = torch.arange(graph.num_nodes)
     walks = random_walks(graph, starts, length, Stream(seed, "test").keys(starts))
     assert walks.shape == (graph.num_nodes, length)
@@ -24,6 +27,50 @@ def test_each_step_follows_an_edge_or_stays_where_there_is_none(graph: Graph, le
     for walk in walks.tolist():
         for here, there in itertools.pairwise(walk):
             assert (here, there) in edges or (here == there and not len(graph.neighbors(here)))
+
+
+def with_weights(graph: Graph, seed: int) -> Graph:
+    return graph.replace(edge_weight=normal(seed, graph.num_stored_edges).exp())
+
+
+@given(graphs(directed=None), st.sampled_from([0.1, 1.0, 7e14]), SEEDS)
+def test_equal_weights_make_the_same_walks(graph: Graph, weight: float, seed: int) -> None:
+    starts = torch.arange(graph.num_nodes)
+    keys = Stream(seed, "test").keys(starts)
+    same = graph.replace(edge_weight=torch.full((graph.num_stored_edges,), weight))
+    assert torch.equal(random_walks(same, starts, 5, keys), random_walks(graph, starts, 5, keys))
+    assert same.cumulative_shares is None  # draws that rounding would move are too rare to be met by chance
+
+
+@given(graphs(directed=True), st.data(), SEEDS)
+def test_only_ratios_of_the_weights_of_a_row_matter(graph: Graph, data: st.DataObject, seed: int) -> None:
+    starts = torch.arange(graph.num_nodes)
+    keys = Stream(seed, "test").keys(starts)
+    powers = data.draw(st.lists(st.integers(-9, 9), min_size=graph.num_nodes, max_size=graph.num_nodes))
+    weighted = with_weights(graph, seed)
+    assert weighted.edge_weight is not None
+    scaled = weighted.replace(edge_weight=weighted.edge_weight * 2.0 ** torch.tensor(powers)[graph.edge_rows])
+    assert torch.equal(random_walks(scaled, starts, 5, keys), random_walks(weighted, starts, 5, keys))
+
+
+def test_a_step_is_in_proportion_to_the_weights() -> None:
+    edges = [(a, b) for a in range(5) for b in range(5) if a != b]
+    # Node 0 has huge weights: a running sum of weights over all rows would round those of node 4 away.
+    weights = [(b + 1) * 1e14 if a == 0 else (a + 2 * b + 1) * 1e-4 for a, b in edges]
+    graph = Graph.from_edges(edges, 5, edge_weight=weights, direction="out")
+    starts = torch.arange(5).repeat_interleave(20_000)
+    walks = random_walks(graph, starts, 3, Stream(0, "test").keys(torch.arange(len(starts))))
+    for here, expected in enumerate(torch.tensor(weights).view(5, 4)):
+        for step in (0, 1):
+            counts = torch.bincount(walks[walks[:, step] == here, step + 1], minlength=5)
+            assert counts[here] == 0
+            assert chi_square_p(counts[torch.arange(5) != here], expected) > 1e-4, (here, step)
+
+
+def test_a_weight_counts_as_often_as_the_edge_is_repeated() -> None:
+    repeated = Graph.from_edges([(0, 1), (0, 2), (2, 0), (2, 0)], 3, edge_weight=[1, 1, 1, 1])
+    walks = random_walks(repeated, torch.zeros(20_000).long(), 2, Stream(0, "test").keys(torch.arange(20_000)))
+    assert chi_square_p(torch.bincount(walks[:, 1], minlength=3)[1:], [1, 3]) > 1e-4
 
 
 def test_a_step_is_uniform_over_neighbors_and_independent_of_the_one_before() -> None:

@@ -251,6 +251,15 @@ class Graph(Conversions):
         dtype = torch.int32 if self.num_stored_edges < 2**31 else torch.int64
         return torch.arange(self.num_stored_edges, dtype=dtype, device=self.indices.device), self.edge_weight
 
+    @cached_property
+    def cumulative_shares(self) -> Tensor | None:
+        """The running sum (E,) of each neighbor's share of its row's weight; None if no weights differ. Rows sum to 1,
+        so large weights elsewhere do not round small ones away."""
+        weight = self.edge_weight
+        if weight is None or not len(weight) or bool((weight == weight[0]).all()):
+            return None
+        return shares(weight.double(), self.indptr).cumsum(0)
+
     def places_of(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """As `neighbors_of`, but where the neighbors stand in `indices`."""
         start = self.indptr[nodes]

@@ -6,22 +6,35 @@ import torch
 from torch import Tensor
 
 from graphsage.graph.graph import Graph
-from graphsage.kernels.random import Stream, below, derive
+from graphsage.kernels.random import Stream, below, derive, uniform
 
 
 def random_walks(graph: Graph, starts: Tensor, length: int, keys: Tensor) -> Tensor:
-    """Walks of `length` nodes, the start included: (R,) -> (R, length). A node without neighbors stays where it is."""
+    """Walks of `length` nodes, the start included: (R,) -> (R, length). A step is uniform over the neighbors, or in
+    proportion to the weights of the edges. A node without neighbors stays where it is."""
     here = starts.long()
     walk = [here]
     for step in range(1, length):
         start = graph.indptr[here]
         degree = graph.indptr[here + 1] - start
-        place = start + below(derive(keys, step), degree.clamp_min(1))
+        bits = derive(keys, step)
+        if graph.cumulative_shares is None:
+            place = start + below(bits, degree.clamp_min(1))
+        else:
+            place = _by_weight(graph.cumulative_shares, start, degree, bits)
         place = torch.where(degree > 0, place, 0)
         following = graph.indices[place].long() if graph.num_stored_edges else here
         here = torch.where(degree > 0, following, here)
         walk.append(here)
     return torch.stack(walk, dim=1)
+
+
+def _by_weight(cumulative: Tensor, start: Tensor, degree: Tensor, bits: Tensor) -> Tensor:
+    """The place of one neighbor of each row, by inverting the row's part of the running sum."""
+    last = (start + degree - 1).clamp_min(0)
+    below_row = torch.where(start > 0, cumulative[(start - 1).clamp_min(0)], 0.0)
+    drawn = below_row + uniform(bits) * (cumulative[last] - below_row)
+    return torch.searchsorted(cumulative, drawn, right=True).clamp(start, last)
 
 
 @dataclass(frozen=True)
