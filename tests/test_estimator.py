@@ -21,6 +21,15 @@ def test_cross_validation_over_node_numbers_learns_the_planted_classes() -> None
     assert scores.mean() > 0.85
 
 
+def test_relations_and_weights_are_read() -> None:
+    graph = planted_graph(direction="both", weighted=True)
+    y = graph.labels.numpy()
+    model = GraphSageClassifier(graph, **SMALL).fit(NODES[:80], y[:80])
+    assert model.model_.encoder.config.relations == ("in", "out")
+    assert model.model_.encoder.config.weighted
+    assert model.score(NODES[80:], y[80:]) > 0.85
+
+
 def test_grid_search_chooses_an_aggregator_and_a_learning_rate() -> None:
     graph = planted_graph()
     grid = {"aggregator": ["mean", "gcn"], "lr": [0.01, 1e-6]}

@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 from command_line import Command
+from graphsage.graph.storage import save_graph
+from graphsage.inference.model import load
 from graphsage.training.score import Score, Scorer
+from planted import planted_graph, planted_split
 
 BASE = "dim = 8\nsample_sizes = [4, 3]\nbatch_size = 16\nepochs = 2\n"
 SPACE = f"{BASE}[space]\nlr = [0.05, 0.0001]\nhead_scale = [true, false]\n"
@@ -72,6 +75,21 @@ def test_a_sweep_leaves_a_table_a_picture_and_settings_that_train(
     again = graphsage(*words, "--out", tmp_path / "out", "--json")
     assert "4 are done already" in again.err
     assert again.json["winner"] == record["winner"]
+
+
+def test_trials_read_relations_and_weights(graphsage: Command, tmp_path: Path) -> None:
+    graph = planted_graph(direction="both", weighted=True)
+    save_graph(graph, tmp_path / "graph", {"given": planted_split(graph)})
+    space = tmp_path / "sweep.toml"
+    space.write_text(f"{BASE}[space]\nlr = [0.05, 0.0001]\n")
+    words = ("--space", space, "--sampler", "grid", "--pruner", "none", "--seeds", "1", "--device", "cpu")
+    answer = graphsage("sweep", tmp_path / "graph", *words, "--out", tmp_path / "out", "--json")
+    assert answer.code == 0, answer.err
+    trials = json.loads((tmp_path / "out" / "sweep.json").read_text())["trials"]
+    trained = graphsage("train", "--config", tmp_path / "out" / "best.toml", "--out", tmp_path / "run", "--json")
+    assert trained.json["val_score"] == pytest.approx(max(trial["val_score"] for trial in trials))
+    config = load(tmp_path / "run").encoder.config
+    assert (config.relations, config.weighted) == (("in", "out"), True)
 
 
 @pytest.fixture

@@ -37,6 +37,17 @@ TWO: dict[str, dict[str, Any]] = {
     for task in ("supervised", "unsupervised")
     for aggregator in ("mean", "gcn", "pool", "lstm")
 }
+TWO |= {
+    f"{task}, two relations": {
+        "task": task,
+        "direction": "both",
+        "weighted": True,
+        "steps": 12,
+        "max_degree": 6,
+        **more,
+    }
+    for task, more in (("supervised", {}), ("unsupervised", {"num_walks": 1, "lr": 0.01}))
+}
 THREE: dict[str, dict[str, Any]] = {
     "fewer targets than ranks": {"batch_size": 70, "epochs": 4},  # the second step has 2
     "early stop": {"batch_size": 7, "patience": 1, "epochs": 9},

@@ -8,7 +8,15 @@ from graphsage.graph.split import Split
 from graphsage.training.objectives.base import Objective
 
 
-def planted_graph(num_nodes: int = 120, seed: int = 0, *, classes: int = 2, multilabel: bool = False) -> Graph:
+def planted_graph(
+    num_nodes: int = 120,
+    seed: int = 0,
+    *,
+    classes: int = 2,
+    multilabel: bool = False,
+    direction: str = "merged",
+    weighted: bool = False,
+) -> Graph:
     generator = torch.Generator().manual_seed(seed)
     kind = torch.randint(classes, (num_nodes,), generator=generator)
     features = torch.randn(num_nodes, 6, generator=generator) + kind[:, None]
@@ -17,7 +25,13 @@ def planted_graph(num_nodes: int = 120, seed: int = 0, *, classes: int = 2, mult
     edges = pairs[same | (torch.rand(len(pairs), generator=generator) < 0.1)]
     labels = torch.nn.functional.one_hot(kind, classes) if multilabel else kind
     return Graph.from_edges(
-        edges, num_nodes, features=features, labels=labels, class_names=[f"kind {c}" for c in range(classes)]
+        edges,
+        num_nodes,
+        features=features,
+        labels=labels,
+        class_names=[f"kind {c}" for c in range(classes)],
+        direction=direction,
+        edge_weight=1 + torch.arange(len(edges)) % 5 if weighted else None,
     )
 
 

@@ -22,10 +22,9 @@ Weights = dict[str, np.ndarray]
 
 
 def train(ranks: Ranks, options: dict[str, Any], out: Path | None = None, resume: bool = False) -> Weights:
-    graph = planted_graph()
-    model = train_model(
-        graph, planted_split(graph), out=out, resume=resume, device="cpu", ranks=ranks, **{**SMALL, **options}
-    )
+    settings = {**SMALL, **options}
+    graph = planted_graph(direction=settings.pop("direction", "merged"), weighted=settings.pop("weighted", False))
+    model = train_model(graph, planted_split(graph), out=out, resume=resume, device="cpu", ranks=ranks, **settings)
     head = {} if model.head is None else {f"head.{n}": v for n, v in model.head.state_dict().items()}
     return {name: value.numpy() for name, value in {**model.encoder.state_dict(), **head}.items()}
 
