@@ -104,6 +104,9 @@ def test_bad_columns_are_one_sentence(columns: dict[str, list[object]], sentence
 
 
 def test_more_values_than_types_are_refused() -> None:
+    names = [f"type {number}" for number in range(101)]
+    with pytest.raises(GraphError, match="edges have 101 types; a graph has 1 to 100"):
+        from_edges([(0, 1)], 2, edge_type=np.array([0]), edge_types=names)
     with pytest.raises(GraphError, match="edges have 101 types; a graph has 1 to 100"):
         from_edges([(0, 1)] * 101, 2, edge_type=list(range(101)))
 

@@ -1,5 +1,6 @@
 """Asked at time t, a node sees only edges dated strictly before t."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from encoders import encoder_of
 from graphs import SEEDS, edge_lists, facts, normal
+from graphsage.datasets.tables import open_tables
 from graphsage.errors import ConfigError, DataError
 from graphsage.features.structure import Structure
 from graphsage.graph.build import from_edges
@@ -82,6 +84,35 @@ def test_times_that_say_nothing_are_one_sentence() -> None:
     model.about = {"tables": TableSpec(edges="e.csv", time_order=("old", "new")).as_dict()}
     with pytest.raises(ConfigError, match="as_of is 'soon', which time_order does not have"):
         model.embed(graph, as_of="soon")
+
+
+@pytest.mark.parametrize(
+    ("written", "good", "shown", "other", "kind"),
+    [
+        (["2003-03-04", "2009-01-01"], "2005-01-01", "2003-03-04", 2012, "an ISO date"),
+        ([2003, 2009], "2005", "2003", "2012-01-01", "an integer"),
+    ],
+)
+def test_a_time_is_read_as_the_tables_write_times(
+    written: list[Any], good: str, shown: str, other: Any, kind: str
+) -> None:
+    """Read on another scale, all edges would lie before it, or none."""
+    nodes = {"id": ["a", "b", "c"], "size": [1.0, 2.0, 3.0]}
+    edges = {"source": ["a", "b"], "target": ["b", "c"], "t": written}
+    data = open_tables(TableSpec(nodes=nodes, edges=edges, numeric="size", edge_time="t"))
+    graph = data.graph.replace(features=normal(0, 3, 3))
+    model = Model(encoder_of(EncoderConfig(dim=4), 3), None, SamplingConfig())
+    model.about = data.about
+    assert model.as_of(graph, good).num_edges == 1
+    with pytest.raises(ConfigError, match=f"as_of is .*, not {kind}.* as the other times are"):
+        model.embed(graph, as_of=str(other))
+    with pytest.raises(DataError, match=f"the first has time {shown};"):
+        model.as_of(graph, shown)
+    new = {"id": ["d"], "features": [[1.0, 2.0, 3.0]]}
+    for time, refused in ((other, True), (written[0], False)):
+        late = {"source": ["d"], "target": ["a"], "t": [time]}
+        with pytest.raises(DataError, match=f"not {kind}") if refused else nullcontext():
+            model.embed(graph, new_nodes=new, new_edges=late, as_of=good)
 
 
 def test_new_edges_bring_their_times() -> None:

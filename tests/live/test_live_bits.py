@@ -1,7 +1,6 @@
 """The same node, graph and model give the same vector, bit for bit: alone, in a batch, sent along or stored."""
 
 import copy
-import threading
 from pathlib import Path
 
 import pytest
@@ -105,7 +104,7 @@ def test_label_inputs_are_the_labels_that_the_graph_stores(multilabel: bool, inf
         live.apply(Change((NodeChange("new", features_of("new")),), ((IDS[3], "new"), (IDS[4], "new"))))
         with live.reading() as (overlay, _):
             assert torch.equal(vectors(overlay, model, ["new"], inference)[0], alone)
-            _, z, _ = embed_everything(overlay, ready(model, "1", inference), threading.Event())
+            _, z, _ = embed_everything(overlay, ready(model, "1", inference))
             between = vectors(overlay, model, [*IDS, "new"], inference)
             torch.testing.assert_close(torch.from_numpy(z), between)
         live.apply(Change((NodeChange(IDS[4], label=(0, 2) if multilabel else 2),)))

@@ -71,7 +71,9 @@ def open_tables(spec: TableSpec) -> Dataset:
     if graph.time is not None and read.scale is not None:
         splits["time"] = _time_split(graph.time, read.scale, spec)
     splits["random"] = Split.random(n, spec.fractions, spec.split_seed)
-    about = {"data": spec.name, "tables": spec.lasting().as_dict()}
+    about: dict[str, Any] = {"data": spec.name, "tables": spec.lasting().as_dict()}
+    if read.edge_scale is not None:
+        about["edge_dates"] = read.edge_scale.dates
     return Dataset(
         spec.name,
         graph,

@@ -348,6 +348,7 @@ def _types(values: Any, n: int, known: Sequence[str] | None) -> tuple[Tensor, tu
     if shape != (n,):
         raise GraphError(f"{setting('edge_type')} must hold one type for each of the {n} edges; got shape {shape}")
     if known is not None and (not n or array.dtype.kind in "iu"):
+        check_type_count(len(known))
         odd = np.flatnonzero((array < 0) | (array >= len(known))) if n else np.zeros(0, np.int64)
         if len(odd):
             raise GraphError(

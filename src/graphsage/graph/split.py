@@ -1,6 +1,6 @@
 """Who is seen in training: splits by mask, at random, by time or by graph, and the training graph they leave."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,8 +99,8 @@ class Split:
         return {part: int((self.codes == code).sum()) for part, code in PARTS.items()}
 
 
-def as_of(graph: Graph, time: int, shown: str | None = None) -> Graph:
-    """The graph as it was known at `time`: only edges dated strictly before. Messages call the time `shown`.
+def as_of(graph: Graph, time: int, shown: Callable[[int], str] = str) -> Graph:
+    """The graph as it was known at `time`: only edges dated strictly before. Messages write times as `shown` does.
 
     Everything that is computed from edges must be computed after this: the cap, degrees, projections."""
     when = graph.edge_time
@@ -112,7 +112,7 @@ def as_of(graph: Graph, time: int, shown: str | None = None) -> Graph:
     keep = when < time
     if len(when) and not bool(keep.any()):
         raise DataError(
-            f"no edge is dated before {shown or time}: the first has time {int(when.min())}; give a later "
+            f"no edge is dated before {shown(time)}: the first has time {shown(int(when.min()))}; give a later "
             f"{setting('as_of')}"
         )
     return _before(graph, time)

@@ -182,15 +182,14 @@ class Model:
         return check_finite(z.cpu(), rows)
 
     def as_of(self, graph: Graph, time: int | str) -> Graph:
-        """`graph` as it was known at `time`, an integer or as the training tables write it: only edges dated before."""
+        """`graph` as it was known at `time`, as the training tables write times: only edges dated before. Without such
+        tables an integer, or a date, which is its seconds since 1970."""
         from graphsage.graph.split import as_of
-        from graphsage.inference.run_data import table_spec
+        from graphsage.inference.run_data import edge_scale
         from graphsage.tables.columns import TimeScale
 
-        spec = table_spec(self.about)
-        order = () if spec is None else spec.time_order
-        number = TimeScale.of_text(str(time), order).at(str(time), "as_of") if isinstance(time, str) else time
-        return as_of(graph, number, str(time))
+        scale = edge_scale(self.about) or TimeScale.of_text(str(time), ())
+        return as_of(graph, scale.at(str(time), "as_of"), scale.text)
 
     def _edge_types(self, direction: str) -> tuple[str, ...]:
         names = self.encoder.config.relations
@@ -279,11 +278,11 @@ class Model:
     ) -> "Attached":
         """`graph` grown by tables of new nodes and edges; without a graph, one of the new rows alone."""
         from graphsage.inference.new_rows import attach
-        from graphsage.inference.run_data import table_spec
+        from graphsage.inference.run_data import edge_scale, table_spec
 
-        spec = table_spec(self.about)
+        spec, scale = table_spec(self.about), edge_scale(self.about)
         types = () if spec is None or spec.edge_type is None else self._edge_types(spec.direction)
-        attached = attach(graph, self.features, new_nodes, new_edges, spec, new_vectors, self.limits, types)
+        attached = attach(graph, self.features, new_nodes, new_edges, spec, new_vectors, self.limits, types, scale)
         if attached.ignored:
             names = ", ".join(map(repr, attached.ignored))
             warnings.warn(

@@ -21,7 +21,7 @@ from graphsage.graph.build import from_edges
 from graphsage.graph.graph import Graph
 from graphsage.graph.ids import NodeIds
 from graphsage.tables import values
-from graphsage.tables.columns import cells
+from graphsage.tables.columns import TimeScale, cells
 from graphsage.tables.ids import arrow_ids, like, node_ids, read_edges
 from graphsage.tables.memory import edge_attributes
 from graphsage.tables.messages import CellError, listed
@@ -50,13 +50,15 @@ def attach(
     new_vectors: Any = None,
     limits: FeatureLimits | None = None,
     types: Sequence[str] = (),
+    scale: TimeScale | None = None,
 ) -> Attached:
     """`base` with new nodes and edges from tables (paths, or pandas, polars, Arrow or a dict of columns).
 
     Edges may join new and old nodes, and new ones among themselves. `base` has features by the same recipes as the
     model; None makes a graph of the new rows alone. `spec` is what the training tables' columns mean. `new_vectors` are
     matrices of the new nodes, arrays or `.npy` or `.npz` files, in place of the files that the model was trained with.
-    New features beyond `limits` are refused, and so are edges of other types than `types`, if there are any.
+    New features beyond `limits` are refused, and so are edges of other types than `types`, if there are any, and times
+    of edges that are not on the `scale` of those of the training tables.
     """
     spec = TableSpec(edges="edges") if spec is None else spec
     nodes = None if new_nodes is None else as_table(new_nodes, "new_nodes", spec.delimiter)
@@ -86,7 +88,8 @@ def attach(
         edges.need([name for name in (spec.edge_type, spec.edge_weight) if name is not None])
         there = [name for name in spec.edge_columns if name in edges.names]  # times are needed for as_of alone
         found = read_edges(edges, ends, everyone, unknown, there, lacking)
-        about = edge_attributes(edges, spec, found, types=types)
+        about = edge_attributes(edges, spec, found, scale, types)
+        about.pop("edge_scale", None)
         if "edge_type" in about:
             about["edge_type"] = np.array(about["edge_type"][1], object)[about["edge_type"][0]]
         pairs, dropped = found.pairs, found.dropped

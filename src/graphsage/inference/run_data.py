@@ -33,7 +33,7 @@ from graphsage.graph.storage import open_adjacency, open_graph, open_splits, sav
 from graphsage.inference.fingerprint import checksum, file_fingerprint, has_changed, short
 from graphsage.inference.model import KEEP_BYTES, Model, graph_bytes
 from graphsage.regular_files import is_regular
-from graphsage.tables.columns import cells
+from graphsage.tables.columns import TimeScale, cells
 from graphsage.tables.spec import TableSpec, is_vector_file
 
 FORMAT = 1
@@ -311,6 +311,14 @@ def table_spec(about: dict[str, Any]) -> TableSpec | None:
     """What the columns of the training tables mean; None if the model was not trained on tables."""
     tables = about.get("tables")
     return TableSpec.from_dict(tables) if isinstance(tables, dict) else None
+
+
+def edge_scale(about: dict[str, Any]) -> TimeScale | None:
+    """How the training tables wrote the times of edges; None if the model was not trained on tables with such times."""
+    spec, dates = table_spec(about), about.get("edge_dates")
+    if spec is None or not (spec.time_order or isinstance(dates, bool)):
+        return None
+    return TimeScale(spec.time_order, dates=dates is True)
 
 
 def open_training_data(about: dict[str, Any]) -> Dataset:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import numpy as np
@@ -390,6 +391,14 @@ class TimeScale:
         if number is None:
             raise ConfigError(f"{setting(name)} {self._problem(text)}")
         return number
+
+    def text(self, number: int) -> str:
+        """A time as the cells write it."""
+        if self.order:
+            return self.order[number]
+        if not self.dates:
+            return str(number)
+        return (datetime(1970, 1, 1) + timedelta(seconds=number)).isoformat().removesuffix("T00:00:00")
 
     def until(self, text: str, name: str) -> int:
         """The time that a setting names; the end of the day if it is a day."""

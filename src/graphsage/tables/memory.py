@@ -41,6 +41,7 @@ class ReadTables:
     """A number for each edge, and the types' names."""
     edge_weight: npt.NDArray[np.float64] | None = None
     scale: TimeScale | None = None
+    edge_scale: TimeScale | None = None
     remarks: tuple[str, ...] = ()
     """What may not be meant, one sentence each."""
 
@@ -105,18 +106,20 @@ def _roles(spec: TableSpec, columns: dict[str, Any], parts: Mapping[str, int]) -
 def edge_attributes(
     table: Table, spec: TableSpec, found: Edges, scale: TimeScale | None = None, types: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """`edge_time`, `edge_type` and `edge_weight` of edges that were read, as far as `spec` names their columns. `types`
-    are the edge types that there may be; by default those of the column."""
+    """`edge_time` and its `edge_scale`, `edge_type` and `edge_weight` of edges that were read, as far as `spec` names
+    their columns. Times are on the given scale, and `types` are the edge types that there may be; by default those of
+    the column."""
+    made: dict[str, Any] = {}
 
     def time(array: Any, name: str) -> npt.NDArray[np.int64]:
-        return (scale or TimeScale.of(array, name, spec.time_order)).read(array, name)
+        made["edge_scale"] = used = scale or TimeScale.of(array, name, spec.time_order)
+        return used.read(array, name)
 
     readers = {
         "edge_time": time,
         "edge_type": lambda array, name: read_edge_types(array, name, types),
         "edge_weight": read_weights,
     }
-    made: dict[str, Any] = {}
     with table.place.naming():
         for role, read in readers.items():
             name = getattr(spec, role)
