@@ -39,7 +39,7 @@ def test_pairs_are_scored_in_their_order(linked: Path, graphsage: Command, tmp_p
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        (("node-1,node-2", "node-1,nobody"), "1 edge names a node that the graph does not have, such as 'nobody'"),
+        (("node-1,node-2", "node-1,nobody"), "1 pair names a node that the graph does not have, such as 'nobody'"),
         (("node-1,node-2", "node-3,node-3"), "pair 2 joins 'node-3' with itself"),
         ((), "no row"),
     ],

@@ -108,8 +108,10 @@ def test_a_table_of_pairs_is_learned_instead_of_the_edges() -> None:
     ("edges", "how", "sentence"),
     [
         ([[0, 1], [1, 2]], "edges", "2 links are too few"),
+        ([[0, 1], [1, 1]], "edges", "1 link is too few"),
+        ([[a, b] for a in range(9) for b in range(a)], "edges", "no possible negatives"),
         ([[a, b] for a in range(6) for b in range(a)], "nodes", "no possible negatives"),
-        ([[a, b] for a in range(9) for b in range(a)], "time", "the graph has none"),
+        ([[a, a + 1] for a in range(20)], "time", "the graph has none"),
         ([[a, a + 1] for a in range(20)], "nodes", "the val part has no link"),
         ([[a, a] for a in range(20)], "edges", "0 links are too few"),
     ],
@@ -121,6 +123,29 @@ def test_what_cannot_be_learned_is_refused(edges: list[list[int]], how: str, sen
         codes[4], codes[5] = 1, 2
     with pytest.raises(DataError, match=sentence):
         split_links(Graph.from_edges(edges, n), how, Split(codes))
+
+
+def test_reverses_of_older_links_are_in_no_part() -> None:
+    edges = [[a, a + 1] for a in range(20)]
+    time = list(range(20)) + list(range(20, 40))
+    graph = Graph.from_edges(edges + [[b, a] for a, b in edges], 21, direction="in", edge_time=time)
+    with pytest.raises(DataError, match=r"val part has no link .* the reverses of older links, which give them away"):
+        split_links(graph, "time", EVERYONE)
+
+
+def test_edges_after_validation_are_unknown_to_the_test() -> None:
+    """Nodes 0 to 9 train, 10 and 11 (times 10, 11) validate, 12 and 13 test; three edges of old nodes are dated 5, 11
+    and 12."""
+    node_time = torch.tensor([0] * 10 + [10, 11, 12, 13])
+    dated = {(0, 1): 5, (2, 3): 11, (4, 5): 12}
+    dated |= {(new, old): int(node_time[new]) for new in range(10, 14) for old in range(3)}
+    graph = Graph.from_edges(list(dated), 14, direction="in", edge_time=list(dated.values()), time=node_time)
+    made = split_links(graph, "nodes", Split.at_times(node_time, 9, 11))
+    for known in (edges_of(made.test.messages), as_set(made.test.known)):
+        assert {(0, 1), (2, 3), (11, 2)} <= known
+        assert (4, 5) not in known
+    assert edges_of(made.val.messages) == as_set(made.train.pairs) == {(0, 1)}
+    assert as_set(made.test.pairs) == {(new, old) for new in (12, 13) for old in range(3)}
 
 
 def test_several_relations_are_refused() -> None:

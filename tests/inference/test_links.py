@@ -132,9 +132,9 @@ def test_pairs_may_be_a_table_of_ids() -> None:
         ([[0, 1], [2, 2]], DataError, "pair 2 joins 2 with itself"),
         ([[0, N]], DataError, f"node {N} is not in the graph"),
         ([0, 1], DataError, r"row numbers, \(P, 2\)"),
-        ({"source": [0], "target": [999]}, DataError, "1 edge names a node that the graph does not have"),
+        ({"source": [0], "target": [999]}, DataError, "1 pair names a node that the graph does not have"),
         ({"source": [], "target": []}, DataError, "no row"),
-        ({"from": [0], "where": [1]}, DataError, "no column called"),
+        ({"from": [0], "where": [1]}, DataError, "needs the columns source and target"),
     ],
 )
 def test_pairs_that_are_none_are_refused(pairs: object, error: type, sentence: str) -> None:

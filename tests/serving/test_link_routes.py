@@ -29,7 +29,8 @@ def with_links(small: Small, folder: Path, head: str) -> Small:
     copied = small.copy(folder)
     model, x = small_model()
     torch.manual_seed(1)
-    settings = dict(HEADS[head])
+    settings = dict(HEADS["popular" if head == "table" else head])
+    model.about["pairs"] = "checksum" if head == "table" else None
     settings |= {"in_dim": x.shape[1]} if "in_dim" in settings else {}
     model.links = LinkHead(8, **settings)
     for parameter in model.links.parameters():
@@ -112,6 +113,15 @@ def test_other_models_score_and_say_what_they_cannot(served: tuple[Service, Test
     answer = client.post("/v1/recommend", json={"id": "node-1"})
     assert answer.status_code == 409
     assert "use graphsage recommend" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("served", ["table"], indirect=True)
+def test_a_count_of_the_links_of_a_table_is_refused(served: tuple[Service, TestClient]) -> None:
+    _, client = served
+    answer = client.post("/v1/score", json={"pairs": [{"source": "node-1", "target": "node-2"}]})
+    assert answer.status_code == 409
+    assert "the links of its table of pairs" in answer.json()["detail"]
+    assert "use graphsage score" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("served", ["dot"], indirect=True)

@@ -116,8 +116,9 @@ def test_the_asked_link_is_in_no_tree() -> None:
     """The vectors of a link's ends do not change if its edge is removed from the training graph."""
     graph = planted_graph()
     split = Split(torch.zeros(120, dtype=torch.uint8))
-    _run, objective = gathered(graph, split, batch_size=1, sample_sizes=(40, 40))
-    examples = tuple(tensor[0] for tensor in objective.choose_examples(0))
+    _run, objective = gathered(graph, split, sample_sizes=(40, 40))
+    pairs, keys, bits = (tensor[0] for tensor in objective.choose_examples(0))
+    examples = pairs[:1], keys[:1], bits
     ((a, b),) = examples[0].tolist()
     lists = objective.data.capped
     assert b in lists.neighbors(a).tolist()
@@ -142,11 +143,23 @@ def test_the_asked_link_is_in_no_tree() -> None:
         ({"metric": "accuracy"}, "use one of mrr, hits@10, recall@50"),
         ({"decoder": "cosine"}, "dot, bilinear, mlp"),
         ({"split": "random"}, "holds out links and no nodes"),
+        ({"batch_size": 1}, "use a larger batch or negatives='uniform'"),
+        ({"batch_size": 1, "negatives": "in-batch"}, "use a larger batch or negatives='uniform'"),
     ],
 )
 def test_settings_that_would_tell_the_link_are_refused(settings: dict, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
-        train(planted_graph(), **TASK, **settings)
+        train(planted_graph(), **{**TASK, **settings})
+
+
+def test_targets_that_are_nobodys_negatives_are_refused() -> None:
+    """All links lead to one node: in a batch there is no wrong target."""
+    edges = torch.stack([torch.arange(1, 40), torch.zeros(39, dtype=torch.int64)], dim=1)
+    graph = Graph.from_edges(edges, 40, features=torch.randn(40, 3), direction="in")
+    with pytest.raises(DataError, match="linked to all of the 1 targets; use negatives='uniform'"):
+        train(graph, **TASK)
+    train(graph, **TASK, negatives="uniform")
+    train(graph, **{**TASK, "batch_size": 1}, negatives="uniform")
 
 
 def test_a_graph_without_features_needs_a_vector_for_each_node() -> None:
@@ -210,6 +223,9 @@ def test_pairs_of_unknown_nodes_are_refused(tmp_path) -> None:
     table = tmp_path / "pairs.csv"
     table.write_text("source,target\n1,2\n1,999\n", encoding="utf-8")
     with pytest.raises(DataError, match="the graph does not have, such as 999"):
+        train(rings(), **TASK, pairs=str(table))
+    table.write_text("who,whom\n1,2\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"the columns source and target .* 'who'"):
         train(rings(), **TASK, pairs=str(table))
     with pytest.raises(DataError, match="nowhere"):
         train(rings(), **TASK, pairs="nowhere.csv")

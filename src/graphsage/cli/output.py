@@ -55,13 +55,22 @@ def shortened(text: str, width: int) -> str:
 
 
 def data_summary(data: "Dataset", split_name: str, split: "Split") -> str:
-    """The data and the split, in two lines."""
+    """The data and the split of its nodes, a line each."""
     graph = data.graph
     parts = [f"{graph.num_nodes:,} nodes", f"{graph.num_edges:,} edges", described_features(data)]
     if graph.labels is not None:
         parts.append(f"{graph.num_classes} {graph.labels_are}")
+    return "\n".join([f"data    {data.name}: {', '.join(parts)}", *split_line(split_name, split)])
+
+
+def split_line(name: str, split: "Split") -> list[str]:
+    """Nothing where links are held out and no nodes."""
+    from graphsage.datasets.dataset import LINK_SPLIT
+
+    if name == LINK_SPLIT:
+        return []
     sizes = ", ".join(f"{part} {size:,}" for part, size in split.sizes().items())
-    return f"data    {data.name}: {', '.join(parts)}\nsplit   {split_name}: {sizes}"
+    return [f"split   {name}: {sizes}"]
 
 
 def described_features(data: "Dataset") -> str:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from graphsage.cli.output import split_line
 from graphsage.tables.spec import MERGED
 
 if TYPE_CHECKING:
@@ -32,9 +33,7 @@ def table_summary(data: "Dataset", spec: "TableSpec", split_name: str, split: "S
     lines.append(f"degree  {_degrees(data)}")
     lines += _columns(data, split)
     lines += _classes(data, spec)
-    sizes = ", ".join(f"{part} {size:,}" for part, size in split.sizes().items())
-    lines.append(f"split   {split_name}: {sizes}")
-    return lines + _warnings(data, split)
+    return [*lines, *split_line(split_name, split), *_warnings(data, split)]
 
 
 def _degrees(data: "Dataset") -> str:

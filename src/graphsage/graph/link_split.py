@@ -1,7 +1,8 @@
 """Which links are learned, which choose the model and which test it, and the edges that a model may read for each.
 
 A link is an edge of the graph or a row of a table of pairs. It leads from a source, which asks, to a target, which is
-found among the candidates. The two directions of a pair of nodes always are in one part.
+found among the candidates. The two directions of a pair of nodes are in one part; by time, the later one is in no part
+if the other is known.
 """
 
 from dataclasses import dataclass
@@ -51,7 +52,9 @@ class LinkSplit:
     def summary(self) -> str:
         counts = {name: len(torch.unique(self.part(name).pairs.sort(dim=1).values, dim=0)) for name in PARTS}
         sizes = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        return sizes + (f"; {self.skipped:,} in no part" if self.skipped else "")
+        return f"{sizes} (both directions of a pair count once)" + (
+            f"; {self.skipped:,} in no part" if self.skipped else ""
+        )
 
 
 def split_links(graph: Graph, how: str, split: Split, seed: int = 0, pairs: Tensor | None = None) -> LinkSplit:
@@ -73,8 +76,10 @@ def split_links(graph: Graph, how: str, split: Split, seed: int = 0, pairs: Tens
     own = links[:, 0] == links[:, 1]
     links, loops = links[~own], int(own.sum())
     if len(links) < FEWEST:
-        raise DataError(f"{len(links)} links are too few to learn from and to hold out some; {FEWEST} are needed")
+        count = "1 link is" if len(links) == 1 else f"{len(links)} links are"
+        raise DataError(f"{count} too few to learn from and to hold out some; {FEWEST} are needed")
     both_ways = pairs is None and not graph.directed
+    _refuse_without_negatives(both(links, both_ways), torch.arange(graph.num_nodes))
     table = pairs is not None
     if how == "nodes":
         made = _by_nodes(graph, links, split, both_ways, loops, table)
@@ -82,10 +87,12 @@ def split_links(graph: Graph, how: str, split: Split, seed: int = 0, pairs: Tens
         made = _by_links(graph, links, how, seed, both_ways, loops, table)
     for name in PARTS:
         if not len(made.part(name).pairs):
+            lost = "; the reverses of older links, which give them away, are in no part" if how == "time" else ""
             raise DataError(
-                f"the {name} part has no link ({made.summary()}); use another {setting('link_split')} or more links"
+                f"the {name} part has no link ({made.summary()}{lost}); use another {setting('link_split')} or more "
+                "links"
             )
-    _refuse_without_negatives(made.train)
+    _refuse_without_negatives(made.train.known, made.train.candidates)
     return made
 
 
@@ -116,21 +123,35 @@ def _by_nodes(graph: Graph, links: Tensor, split: Split, both_ways: bool, loops:
     codes = split.codes.long()
     asked = both(links, both_ways)
     source, target = codes[asked[:, 0]], codes[asked[:, 1]]
-    seen, older = training_graph(graph, split), without_test_nodes(graph, split)
+    seen, older = training_graph(graph, split), _until_test(graph, split)
     among = links[(codes[links] == TRAIN).all(dim=1)]
-    if not table:  # an edge after the split's cutoff is not known
-        among = among[_places(both(graph_links(seen), both_ways), among, graph.num_nodes) >= 0]
+    among_older = links[(codes[links] < TEST).all(dim=1)]
+    if not table:  # an edge after the end of a part is not known
+        among, among_older = _of_graph(seen, among, both_ways), _of_graph(older, among_older, both_ways)
     val = asked[(source == VAL) & (target == TRAIN)]
     test = asked[(source == TEST) & (target < TEST)]
     known = both(among, both_ways)
-    among_older = both(links[(codes[links] < TEST).all(dim=1)], both_ways)
     return LinkSplit(
         LinkPart(seen, among, known, split.nodes("train")),
         LinkPart(seen, val, known, split.nodes("train")),
-        LinkPart(older, test, among_older, torch.nonzero(codes < TEST).flatten()),
+        LinkPart(older, test, both(among_older, both_ways), torch.nonzero(codes < TEST).flatten()),
         both_ways,
         loops + len(links) - len(among) - len(val) - len(test),
     )
+
+
+def _until_test(graph: Graph, split: Split) -> Graph:
+    """The graph without edges of test nodes and, if a cutoff separates them, without edges after the last validation
+    node."""
+    older = without_test_nodes(graph, split)
+    if split.cutoff is None or graph.edge_time is None:
+        return older
+    held = split.codes == VAL
+    end = split.cutoff
+    if graph.time is not None and bool(held.any()):
+        end = max(end, int(graph.time[held].max()))
+    assert older.edge_time is not None
+    return keep_edges(older, older.edge_rows, older.edge_time <= end)
 
 
 def _by_links(graph: Graph, links: Tensor, how: str, seed: int, both_ways: bool, loops: int, table: bool) -> LinkSplit:
@@ -171,6 +192,11 @@ def _drawn(graph: Graph, links: Tensor, seed: int) -> Tensor:
     return part
 
 
+def _of_graph(graph: Graph, links: Tensor, both_ways: bool) -> Tensor:
+    """Those of `links` that are edges of `graph`."""
+    return links[_places(both(graph_links(graph), both_ways), links, graph.num_nodes) >= 0]
+
+
 def _places(known: Tensor, asked: Tensor, n: int) -> Tensor:
     """The place of each asked pair among the known ones; -1 where it is none of them."""
     if not len(known):
@@ -182,13 +208,13 @@ def _places(known: Tensor, asked: Tensor, n: int) -> Tensor:
     return found
 
 
-def _refuse_without_negatives(train: LinkPart) -> None:
+def _refuse_without_negatives(known: Tensor, candidates: Tensor) -> None:
     """A source that is linked to all candidates has no wrong answer to learn from."""
-    count = torch.bincount(train.known[:, 0])
-    sources = torch.unique(train.known[:, 0])
-    itself = torch.isin(sources, train.candidates).long()
-    if bool((count[sources] + itself >= len(train.candidates)).all()):
+    count = torch.bincount(known[:, 0])
+    sources = torch.unique(known[:, 0])
+    itself = torch.isin(sources, candidates).long()
+    if bool((count[sources] + itself >= len(candidates)).all()):
         raise DataError(
-            f"there are no possible negatives: every source is linked to all of the {len(train.candidates):,} "
+            f"there are no possible negatives: every source is linked to all of the {len(candidates):,} "
             "candidates; hold out other links, or give a larger graph"
         )

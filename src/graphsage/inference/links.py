@@ -35,6 +35,7 @@ from graphsage.model.links import HIDDEN, LinkHead
 from graphsage.sampling.hidden import EdgePlaces
 from graphsage.sampling.minibatch import Unweighted, sample_minibatch
 from graphsage.tables.ids import read_edges
+from graphsage.tables.messages import listed
 from graphsage.tables.source import as_table
 from graphsage.tables.spec import SOURCE, TARGET, guess
 
@@ -215,10 +216,15 @@ def recommend(
 def read_pairs(pairs: Any, graph: Graph, name: str = "pairs") -> Tensor:
     """Rows (P, 2) of a table (a path, or as in `open_tables`) with the columns source and target."""
     table = as_table(pairs, name)
-    source = guess(table, None, SOURCE, "source")
-    ends = (source, guess(table, None, TARGET, "target"))
+    try:
+        ends = guess(table, None, SOURCE, "source"), guess(table, None, TARGET, "target")
+    except DataError:
+        raise DataError(
+            f"{table} needs the columns source and target (or src and dst, from and to); its columns are "
+            f"{listed(table.names)}"
+        ) from None
     known = pa.array(np.arange(graph.num_nodes)) if graph.ids is None else id_column(graph)
-    found = read_edges(table, ends, known, lacking="the graph does not have")
+    found = read_edges(table, ends, known, lacking="the graph does not have", row="pair")
     if not len(found.pairs):
         raise DataError(f"{table} has no row; give at least one pair")
     return torch.from_numpy(found.pairs)

@@ -95,6 +95,10 @@ async def score(request: Request, body: schemas.ScoreRequest) -> Response:
     if service.live.direction == "out" and head.popularity is not None:
         how = setting("direction", "out")
         raise Problem(409, f"a graph of {how} does not list the links to a node; use graphsage score")
+    if model.of_table and head.popularity is not None:
+        raise Problem(
+            409, "the model counts the links of its table of pairs, which the service lacks; use graphsage score"
+        )
     if model.encoder.inference != "exact":
         how = setting("inference", "sampled")
         raise Problem(409, f"pairs are scored by exact inference; serve without {how}")

@@ -39,6 +39,8 @@ class ServedModel:
     about: dict[str, Any]
     links: LinkHead | None = None
     """What scores links, after training for them."""
+    of_table: bool = False
+    """Whether the links that it learned are those of a table, which the service does not have."""
 
     @property
     def dim(self) -> int:
@@ -136,7 +138,8 @@ def ready(model: Model, version: str, inference: str | None = None) -> ServedMod
         "sample_sizes": list(model.sampling.sample_sizes),
         "max_degree": model.sampling.max_degree,
     }
-    about["recommends"] = recommends(model.links) and model.about.get("pairs") is None
+    of_table = model.about.get("pairs") is not None
+    about["recommends"] = recommends(model.links) and not of_table
     about["data"] = str(about["data"]).rpartition("/")[2] if about["data"] is not None else None
     return ServedModel(
         version,
@@ -149,4 +152,5 @@ def ready(model: Model, version: str, inference: str | None = None) -> ServedMod
         fingerprint(model),
         about,
         model.links,
+        of_table,
     )

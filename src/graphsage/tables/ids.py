@@ -127,10 +127,12 @@ def read_edges(
     unknown: str = "error",
     more: Sequence[str] = (),
     lacking: str | None = None,
+    row: str = "edge",
 ) -> Edges:
     """`known` are the nodes' ids, an Arrow array; None takes the nodes from the edges, in order of appearance.
 
     `lacking` is said of unknown nodes where `unknown` is no choice of the user, such as "the graph does not have".
+    Messages call a row a `row`.
     """
     add = unknown == "add" or known is None
     pairs: list[npt.NDArray[np.int64]] = []
@@ -153,7 +155,7 @@ def read_edges(
         for name, values in columns.items():
             values.append(batch[name].filter(pa.array(good)))
     if unknown == "error":
-        lost.refuse(lacking)
+        lost.refuse(lacking, row)
     empty = np.zeros((0, 2), np.int64)
     read = {name: pa.concat_arrays(parts) if parts else pa.array([], pa.int64()) for name, parts in columns.items()}
     return Edges(np.concatenate([empty, *pairs]), known, lost.edges, np.concatenate([empty[:, 0], *kept]), read)
@@ -171,9 +173,9 @@ class UnknownNodes:
         self.edges += count
         self._first = sorted([*self._first, *examples])[:EXAMPLES]
 
-    def refuse(self, lacking: str | None = None) -> None:
+    def refuse(self, lacking: str | None = None, row: str = "edge") -> None:
         if self.edges:
-            what = "edge names a node" if self.edges == 1 else "edges name nodes"
+            what = f"{row} names a node" if self.edges == 1 else f"{row}s name nodes"
             shown = [
                 f"{value!r:.60} (column {self.ends[end]!r} row {self.place.first_row + edge})"
                 for edge, end, value in self._first

@@ -343,7 +343,12 @@ class Config:
             self.sampling()
 
     def _check_links(self) -> None:
-        """Refuse what would tell a model the links it is asked for."""
+        """Refuse what would tell a model the links it is asked for, and batches without a negative."""
+        if self.batch_size == 1 and self.negatives in (None, TASKS["links"]["negatives"]):
+            raise ConfigError(
+                f"{setting('negatives', 'in-batch')} are targets of other links of the batch, and with "
+                f"{setting('batch_size', 1)} there are none; use a larger batch or {setting('negatives', 'uniform')}"
+            )
         told = {
             "degree_features": bool(self.degree_features),
             "projections": bool(self.projections),

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from graphsage.errors import DataError, setting
 from graphsage.execution.fast_encoder import FastEncoder
 from graphsage.execution.step import Examples
 from graphsage.execution.strategies import LayerInput
@@ -63,6 +64,20 @@ class Links(Objective):
         self.links = torch.bincount(known[:, 1], minlength=data.graph.num_nodes)
         self.by_degree = Negatives.of_degrees(self.links) if config.negatives == "degree" else None
         self.epochs = self._epochs(len(self.pairs))
+        if config.negatives == "in-batch":
+            both_ends = self.pairs.flatten() if self.both_ways else self.pairs[:, 1]
+            self._refuse_without_negatives(known, torch.unique(both_ends))
+
+    def _refuse_without_negatives(self, known: Tensor, targets: Tensor) -> None:
+        """In-batch negatives are `targets` of links: a source that is linked to all of them has none."""
+        links = torch.unique(known[torch.isin(known[:, 1], targets)], dim=0)
+        asked = torch.unique(self.pairs.flatten() if self.both_ways else self.pairs[:, 0])
+        count = torch.bincount(links[:, 0], minlength=self.data.graph.num_nodes)[asked]
+        if bool((count + torch.isin(asked, targets) >= len(targets)).all()):
+            raise DataError(
+                f"{setting('negatives', 'in-batch')} are targets of other links, and every source is linked to all of "
+                f"the {len(targets):,} targets; use {setting('negatives', 'uniform')}"
+            )
 
     def choose_examples(self, step: int, count: int = 1) -> Examples:
         """The links (count, B, 2), their keys (count, B), and 64 bits for each negative (count, Q)."""
