@@ -31,6 +31,15 @@ def test_training_prints_the_links_and_the_yardsticks(data: Path, graphsage: Com
     assert "epoch 3/3" in again.err
 
 
+def test_links_without_a_time_are_told_of_the_split_that_has_one(graphsage: Command, tmp_path: Path) -> None:
+    rows = "".join(f"{v},{(v + step) % 30},{v}\n" for v in range(30) for step in (1, 2, 3))
+    (tmp_path / "edges.csv").write_text("source,target,when\n" + rows, encoding="utf-8")
+    words = ("--edges", tmp_path / "edges.csv", "--edge-time", "when", "--task", "links", "--identity-dim", "4", *SMALL)
+    answer = graphsage("train", *words, "--out", tmp_path / "run")
+    assert answer.code == 0, answer.err
+    assert "note    only --link-split time leaves later edges out of training" in answer.err
+
+
 def test_evaluation_ranks_held_out_links(linked: Path, graphsage: Command) -> None:
     found = graphsage("evaluate", linked, "--json").json
     assert found["link_split"] == "edges"

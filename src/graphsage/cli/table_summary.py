@@ -33,7 +33,7 @@ def table_summary(data: "Dataset", spec: "TableSpec", split_name: str, split: "S
     lines.append(f"degree  {_degrees(data)}")
     lines += _columns(data, split)
     lines += _classes(data, spec)
-    return [*lines, *split_line(split_name, split), *_warnings(data, split)]
+    return [*lines, *split_line(split_name, split), *_warnings(data, split_name, split)]
 
 
 def _degrees(data: "Dataset") -> str:
@@ -99,14 +99,14 @@ def described(target: dict[str, Any]) -> str:
     return f"{target['name']}: {numbers}{unknown if target['unknown'] else ''}"
 
 
-def _warnings(data: "Dataset", split: "Split") -> list[str]:
+def _warnings(data: "Dataset", split_name: str, split: "Split") -> list[str]:
+    from graphsage.datasets.dataset import LINK_SPLIT
     from graphsage.datasets.tables import new_labels_only_in
 
     lines = []
     if data.graph.edge_time is not None and split.cutoff is None:
-        lines.append(
-            "note    only a split by time leaves later edges out of training; --as-of does in predict and embed"
-        )
+        by_time = "--link-split time" if split_name == LINK_SPLIT else "a split by time"
+        lines.append(f"note    only {by_time} leaves later edges out of training; --as-of does in predict and embed")
     for part in ("val", "test"):
         for name, count in new_labels_only_in(data, split, part).items():
             nodes = "1 node" if count == 1 else f"{count:,} nodes"
