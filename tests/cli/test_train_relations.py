@@ -38,17 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def words(folder: Path, direction: str = "both") -> list[str]:
-    tables = (
-        "--nodes",
-        folder / "nodes.csv",
-        "--edges",
-        folder / "edges.csv",
-        "--label",
-        "kind",
-        "--categorical",
-        "color",
-    )
-    return [*map(str, tables), "--direction", direction, *SMALL, "--epochs", "15"]
+    return typed_words(folder, "--direction", direction)
 
 
 @pytest.fixture(scope="module")

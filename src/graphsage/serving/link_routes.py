@@ -18,9 +18,9 @@ from graphsage.live.overlay_view import OverlayView, Target
 from graphsage.live.store import LiveGraph
 from graphsage.model.links import LinkHead
 from graphsage.serving import schemas
-from graphsage.serving.answers import JsonRoute, Problem, graph_version, json_response, retry, stamp
+from graphsage.serving.answers import JsonRoute, Problem, graph_version, json_response, stamp
 from graphsage.serving.index import SearchIndex
-from graphsage.serving.routes import compute, sender_of, service_of
+from graphsage.serving.routes import compute, searched, sender_of, service_of
 from graphsage.serving.served_model import ServedModel
 from graphsage.serving.service import Service
 
@@ -37,11 +37,7 @@ def _head(model: ServedModel) -> LinkHead:
 async def recommend(request: Request, body: schemas.RecommendRequest) -> Response:
     """The nodes that a node is most likely linked to, without those that it is linked to already."""
     service = service_of(request)
-    if (body.id is None) == (body.node is None):
-        raise Problem(422, "give either id or node")
-    index, model = service.updater.searched
-    if index is None or model is None:
-        raise retry(503, f"the search index {service.updater.missing}")
+    index, model = searched(service, body)
     head = _head(model)
     if not model.about["recommends"] or service.live.direction != "merged":
         raise Problem(

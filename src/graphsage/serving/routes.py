@@ -117,15 +117,23 @@ async def predict(request: Request, body: schemas.PredictRequest) -> Response:
     return json_response({**stamp(answer), "results": results})
 
 
-@reads.post("/v1/search", response_model=schemas.SearchAnswer)
-async def search(request: Request, body: schemas.SearchRequest) -> Response:
-    """The nodes whose embeddings are closest (cosine) to that of a node."""
-    service = service_of(request)
+def searched(
+    service: Service, body: schemas.SearchRequest | schemas.RecommendRequest
+) -> tuple[SearchIndex, ServedModel]:
+    """The search index and the model of its vectors, for a request about one stored or new node."""
     if (body.id is None) == (body.node is None):
         raise Problem(422, "give either id or node")
     index, model = service.updater.searched
     if index is None or model is None:
         raise retry(503, f"the search index {service.updater.missing}")
+    return index, model
+
+
+@reads.post("/v1/search", response_model=schemas.SearchAnswer)
+async def search(request: Request, body: schemas.SearchRequest) -> Response:
+    """The nodes whose embeddings are closest (cosine) to that of a node."""
+    service = service_of(request)
+    index, model = searched(service, body)
     nodes = [] if body.node is None else [body.node]
     ids = [] if body.id is None else [body.id]
     answer = await compute(service, ids, nodes, model=model, sender=sender_of(request))
